@@ -1,0 +1,41 @@
+# Every target works as the first command on a fresh clone: it builds the virtual environment itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+EXTRAS := kafka,aiokafka,spark,report,dev
+WORKERS ?= 2
+
+.PHONY: venv demo test check lint bench docs clean
+
+venv: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	    --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/rolling-bounce live --from 3.1 --to native --members 3 --seed 7
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-timing-info || $(BIN)/lint-imports
+
+check: lint
+	$(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop"
+
+test: lint
+	$(BIN)/pytest -n $(WORKERS) --ledger
+
+bench: $(READY)
+	$(BIN)/pytest benchmarks --benchmark-only
+
+docs: $(READY)
+	$(BIN)/python -m docs.generate
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

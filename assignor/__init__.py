@@ -1,0 +1,1 @@
+"""Who runs which task: topology, group state, strategies, leader and member."""

@@ -1,0 +1,1 @@
+"""Generators of the printed pages under docs/, one module a page: ``render() -> str``."""

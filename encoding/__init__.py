@@ -1,0 +1,1 @@
+"""What the bytes mean: subscription and assignment blobs, every version, one table."""

@@ -1,0 +1,1 @@
+"""The same question, a million times: assignment as a PySpark job."""

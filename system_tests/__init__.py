@@ -1,0 +1,1 @@
+"""The world, the experiments, the verdicts: embedded broker, live bounces, simulator."""
