@@ -1,0 +1,70 @@
+"""What an adapter reports while a rebalance runs: frozen values, for traces, metrics and tests.
+
+An observer is any callable that takes one of them. It runs on the client's own thread, so it must
+be quick; what it raises is logged and goes no further.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from encoding import TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionWritten:
+    """A subscription went out with a JoinGroup. `size` is in bytes."""
+
+    version: int
+    latest_supported_version: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswersDecided:
+    """This member led and decided: the version of all answers, the rule that fired, who stood out."""
+
+    version: int
+    commonly_supported_version: int
+    members: int
+    rule: str
+    why: str
+    version_probing: bool
+    future_members: tuple[str, ...]
+    quarantined_members: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentTaken:
+    """An assignment was decoded and taken; `error_code` as in `encoding.AssignorError`."""
+
+    generation: int
+    version: int
+    commonly_supported_version: int
+    active_tasks: tuple[TaskId, ...]
+    standby_tasks: tuple[TaskId, ...]
+    error_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejoinRequested:
+    """The member asked for another rebalance; `for_version`: only because of the version."""
+
+    rule: str
+    why: str
+    used_version_before: int
+    used_version_after: int
+    for_version: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberFailed:
+    """The member cannot go on as its release behaves; `why` is one sentence."""
+
+    why: str
+
+
+Observation = (
+    SubscriptionWritten | AnswersDecided | AssignmentTaken | RejoinRequested | MemberFailed
+)
+Observer = Callable[[Observation], None]
