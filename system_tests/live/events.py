@@ -11,6 +11,7 @@ stamped before the first record may be processed, `PartitionsRevoked` after the 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 
 class ReportError(ValueError):
@@ -54,6 +55,7 @@ class AnswersDecided:
     version_probing: bool
     future_members: tuple[str, ...]
     quarantined_members: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +214,7 @@ def read_report(line: str, *, member: str, incarnation: int) -> Report:
             f"member {member} wrote {kind.__name__} with fields {sorted(found)}; "
             f"it has at_ms and {sorted(names)}"
         )
-    values = {name: _frozen(value) for name, value in found.items()}
+    values: dict[str, Any] = {name: _frozen(value) for name, value in found.items()}
     return Report(member=member, incarnation=incarnation, at_ms=float(at_ms), event=kind(**values))
 
 

@@ -1,0 +1,42 @@
+"""What a member process is told: one line of JSON on its standard input."""
+
+import json
+from dataclasses import asdict, dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberConfig:
+    """Everything a member process needs to know.
+
+    Attributes:
+        name: lane of the trace; also the client id.
+        release: the release to emulate; `upgrade_from` as in Kafka Streams' configuration.
+        process_id: kept over restarts, as Kafka Streams keeps it in its state directory.
+    """
+
+    name: str
+    bootstrap_servers: str
+    group_id: str
+    topic: str
+    release: str
+    upgrade_from: str | None
+    process_id: str
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+
+    def to_json(self) -> str:
+        """Write one line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> "MemberConfig":
+        """Read one line.
+
+        Raises:
+            ValueError: not JSON, or not exactly the attributes of a member.
+        """
+        found = json.loads(line)
+        names = {field.name for field in fields(cls)}
+        if not isinstance(found, dict) or set(found) != names:
+            raise ValueError(f"a member's configuration is one JSON object with {sorted(names)}")
+        return cls(**found)

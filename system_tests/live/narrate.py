@@ -1,0 +1,124 @@
+"""Reports become lines of the trace.
+
+A leader decides before its member half has learnt the generation, so a decision waits here for the
+assignment that the leader itself takes a few milliseconds later, and is then told with its number.
+"""
+
+from collections.abc import Iterator
+
+from system_tests.live.events import (
+    AnswersDecided,
+    AssignmentTaken,
+    MemberFailed,
+    PartitionsLost,
+    RejoinRequested,
+    Report,
+)
+from system_tests.live.group import GroupView, Presence
+from system_tests.trace import Symbol, TraceLine, draw_lanes
+
+
+class Narrator:
+    """Tells what happens, in the field's words; knows the group only by its view.
+
+    Args:
+        group: the view, already up to date with the report that is told.
+        began_ms: monotonic milliseconds at which the trace begins.
+    """
+
+    def __init__(self, group: GroupView, *, began_ms: float) -> None:
+        self._group = group
+        self._began_ms = began_ms
+        self._undated: dict[str, list[tuple[float, str]]] = {}
+
+    def line(
+        self,
+        text: str,
+        *,
+        at_ms: float,
+        acting: dict[str, Symbol] | None = None,
+        generation: int | None = None,
+    ) -> TraceLine:
+        """Write a line with everybody's lane."""
+        down = {m.name for m in self._group.members.values() if m.presence is not Presence.UP}
+        return TraceLine(
+            at_ms=max(0, round(at_ms - self._began_ms)),
+            generation=generation,
+            lanes=draw_lanes(tuple(self._group.members), acting=acting or {}, down=down),
+            text=text,
+        )
+
+    def tell(self, report: Report) -> Iterator[TraceLine]:
+        """Tell one report; most have no line of their own."""
+        member = report.member
+        generation = self._group.members[member].generation
+        match report.event:
+            case AnswersDecided() as decision:
+                self._undated[member] = [
+                    (report.at_ms, f"join {self._joined()}{_outsiders(decision)}"),
+                    (report.at_ms, _answers(decision)),
+                    *((report.at_ms, f"warning: {text}") for text in decision.warnings),
+                ]
+            case AssignmentTaken() as taken:
+                for at_ms, text in self._undated.pop(member, ()):
+                    yield self.line(
+                        text,
+                        at_ms=at_ms,
+                        acting={member: Symbol.LEADS},
+                        generation=taken.generation,
+                    )
+                if taken.error_code:
+                    text = f"{member} got error {taken.error_code} instead of tasks"
+                    yield self.line(text, at_ms=report.at_ms, generation=taken.generation)
+            case RejoinRequested() as rejoin:
+                symbol, text = _rejoin(rejoin, member)
+                acting = {} if symbol is None else {member: symbol}
+                yield self.line(text, at_ms=report.at_ms, acting=acting, generation=generation)
+            case PartitionsLost(partitions=partitions):
+                listed = " ".join(str(partition) for partition in partitions)
+                text = f"{member} was thrown out of the group and lost partitions {listed}"
+                yield self.line(text, at_ms=report.at_ms)
+            case MemberFailed(why=why):
+                for at_ms, text in self._undated.pop(member, ()):
+                    yield self.line(text, at_ms=at_ms, acting={member: Symbol.LEADS})
+                yield self.line(f"fails: {why}", at_ms=report.at_ms, acting={member: Symbol.STOPS})
+            case _:
+                return
+
+    def _joined(self) -> str:
+        return " ".join(
+            f"{m.name}:v{m.used_version}/{m.latest_supported_version}"
+            for m in self._group.alive
+            if m.latest_supported_version is not None
+        )
+
+
+def _outsiders(decision: AnswersDecided) -> str:
+    text = ""
+    if decision.future_members:
+        text += f"  future {' '.join(_short(name) for name in decision.future_members)}"
+    if decision.quarantined_members:
+        text += f"  quarantined {' '.join(_short(name) for name in decision.quarantined_members)}"
+    return text
+
+
+def _short(member_id: str) -> str:
+    """Cut the broker's unique end off a member id: the client id is the name of the lane."""
+    return member_id.rsplit("-", 5)[0] or member_id
+
+
+def _answers(decision: AnswersDecided) -> str:
+    common = decision.commonly_supported_version
+    text = f"assign v{decision.version}"
+    if common > 0:
+        text += f" common v{common}"
+    return f"{text}  version probing" if decision.version_probing else text
+
+
+def _rejoin(rejoin: RejoinRequested, member: str) -> tuple[Symbol | None, str]:
+    before, after = rejoin.used_version_before, rejoin.used_version_after
+    if after < before:
+        return Symbol.DOWNGRADES, f"downgrade v{before} -> v{after}, rejoin"
+    if after > before:
+        return Symbol.UPGRADES, f"upgrade v{before} -> v{after}, rejoin"
+    return None, f"{member} rejoins at v{after}: {rejoin.why}"

@@ -1,0 +1,84 @@
+"""In which order members are bounced, and who is killed: the operator's words made definite."""
+
+import random
+import re
+from collections.abc import Sequence
+
+NAMED_ORDERS = ("leader-last", "leader-first", "random")
+
+
+class OrderError(ValueError):
+    """The order, or the member to kill, cannot be understood; the message says what can."""
+
+
+def member_names(count: int) -> tuple[str, ...]:
+    """Name the lanes a, b, c, ...
+
+    >>> member_names(3)
+    ('a', 'b', 'c')
+    """
+    return tuple(chr(ord("a") + index) for index in range(count))
+
+
+def check_order(order: str, members: Sequence[str]) -> None:
+    """Refuse an order that is not a named one and does not name every member once.
+
+    Raises:
+        OrderError: says what is accepted.
+    """
+    if order not in NAMED_ORDERS:
+        _listed(order, members)
+
+
+def bounce_order(
+    order: str, members: Sequence[str], *, leader: str | None, dice: random.Random
+) -> tuple[str, ...]:
+    """Put the members into the order in which one bounce takes them.
+
+    Args:
+        order: "leader-last", "leader-first", "random", or members by number or name ("1,2,0").
+        members: in the order of the lanes.
+        leader: who leads as the bounce begins.
+        dice: the experiment's only dice.
+
+    >>> bounce_order("leader-last", ["a", "b", "c"], leader="a", dice=random.Random(7))[-1]
+    'a'
+    """
+    if order not in NAMED_ORDERS:
+        return _listed(order, members)
+    shuffled = list(members)
+    dice.shuffle(shuffled)
+    if order == "leader-last":
+        shuffled.sort(key=lambda member: member == leader)
+    elif order == "leader-first":
+        shuffled.sort(key=lambda member: member != leader)
+    return tuple(shuffled)
+
+
+def find_member(text: str, members: Sequence[str]) -> str:
+    """Find a member by its name, or by its number from 0.
+
+    Raises:
+        OrderError: names the members there are.
+    """
+    text = text.strip()
+    if text in members:
+        return text
+    if re.fullmatch(r"\d{1,3}", text) and int(text) < len(members):
+        return members[int(text)]
+    raise OrderError(
+        f"there is no member {text!r}; members are {', '.join(members)}, or 0 to {len(members) - 1}"
+    )
+
+
+def _listed(order: str, members: Sequence[str]) -> tuple[str, ...]:
+    try:
+        found = tuple(find_member(part, members) for part in order.split(","))
+    except OrderError as error:
+        raise OrderError(f"order {order!r}: {error}; or use {', '.join(NAMED_ORDERS)}") from None
+    if sorted(found) != sorted(members):
+        raise OrderError(
+            f"order {order!r} must name each of {', '.join(members)} once, "
+            f"or be one of {', '.join(NAMED_ORDERS)}"
+        )
+    return found

@@ -1,0 +1,62 @@
+"""What one live experiment does: frozen options and the stages of its path."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One round of the path: every member is brought to this release.
+
+    Attributes:
+        release: exact name, as in the release table.
+        upgrade_from: the pin the members run with, or None.
+        latest_version: the highest version the release reads and writes.
+    """
+
+    release: str
+    upgrade_from: str | None
+    latest_version: int
+
+    def describe(self) -> str:
+        """Name release and pin for a person."""
+        pin = f", upgrade.from {self.upgrade_from}" if self.upgrade_from else ""
+        return f"release {self.release} (latest v{self.latest_version}){pin}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePlan:
+    """From where, through which stages, to which version.
+
+    Attributes:
+        before: what every member runs at first.
+        stages: the bounces, in order; at least one.
+        promised_versions: versions that the group may use at the end, the usual one first.
+        extra_rebalances: whether the releases may rejoin for the version only.
+        advice: one sentence for the case that members die of this path, or None.
+    """
+
+    before: Stage
+    stages: tuple[Stage, ...]
+    promised_versions: tuple[int, ...]
+    extra_rebalances: bool
+    advice: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions:
+    """The numbers of one experiment; times in the unit of their name."""
+
+    members: int = 3
+    partitions: int = 6
+    rate: float = 200.0
+    seed: int = 0
+    order: str = "random"
+    offline: bool = False
+    kill: str | None = None
+    garbage: bool = False
+    bootstrap_server: str | None = None
+    port: int = 0
+    session_timeout_ms: int = 6000
+    heartbeat_ms: int = 300
+    settle_timeout_s: float = 30.0
+    quiet_ms: float = 700.0

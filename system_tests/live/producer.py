@@ -1,0 +1,97 @@
+"""A steady stream of real records, remembered by partition, offset and time of acknowledgement."""
+
+import threading
+from itertools import count, cycle
+from time import monotonic
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+_WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
+_FLUSH_S = 10.0
+
+
+class WordProducer:
+    """Writes words to all partitions in turn, `rate` per second, until it is stopped.
+
+    Attributes:
+        failed: why a record could not be written, or None.
+    """
+
+    def __init__(self, *, bootstrap_servers: str, topic: str, partitions: int, rate: float) -> None:
+        self.failed: str | None = None
+        self._topic = topic
+        self._partitions = partitions
+        self._rate = rate
+        self._lock = threading.Lock()
+        self._written_ms: dict[int, dict[int, float]] = {p: {} for p in range(partitions)}
+        self._stopping = threading.Event()
+        self._producer = KafkaProducer(
+            bootstrap_servers=bootstrap_servers,
+            client_id="words",
+            acks="all",
+            linger_ms=0,
+            metrics_enabled=False,
+        )
+        self._thread = threading.Thread(target=self._run, name="words", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write no more, and wait until everything written is acknowledged."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        try:
+            self._producer.flush(timeout=_FLUSH_S)
+        except KafkaError as error:
+            self.failed = self.failed or f"{type(error).__name__}: {error}"
+
+    def close(self, timeout_s: float = 1.0) -> None:
+        """Let go of the connection, acknowledged or not."""
+        self._stopping.set()
+        self._producer.close(timeout=timeout_s)
+
+    def written_ms(self) -> dict[int, tuple[float, ...]]:
+        """Return, per partition, when each record was acknowledged; the index is the offset."""
+        with self._lock:
+            return {
+                partition: tuple(at_ms for _, at_ms in sorted(times.items()))
+                for partition, times in self._written_ms.items()
+            }
+
+    def counts(self) -> dict[int, int]:
+        """Return, per partition, how many records are acknowledged."""
+        with self._lock:
+            return {partition: len(times) for partition, times in self._written_ms.items()}
+
+    def _run(self) -> None:
+        began = monotonic()
+        partitions = cycle(range(self._partitions))
+        words = cycle(_WORDS)
+        for number in count():
+            wait_s = began + number / self._rate - monotonic()
+            if self._stopping.wait(max(0.0, wait_s)) or self.failed is not None:
+                return
+            try:
+                future = self._producer.send(
+                    self._topic,
+                    key=b"%d" % number,
+                    value=next(words),
+                    partition=next(partitions),
+                )
+            except KafkaError as error:
+                self._fail(error)
+                return
+            future.add_callback(self._acknowledge)
+            future.add_errback(self._fail)
+
+    def _acknowledge(self, metadata: Any) -> None:
+        with self._lock:
+            self._written_ms[metadata.partition][metadata.offset] = monotonic() * 1000
+
+    def _fail(self, error: BaseException) -> None:
+        self.failed = self.failed or f"{type(error).__name__}: {error}"
