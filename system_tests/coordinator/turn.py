@@ -1,0 +1,104 @@
+"""One turn of the coordinator: the time, the settings, and what the turn has done so far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from system_tests.coordinator.codes import ErrorCode
+from system_tests.coordinator.group import NEVER, Group, Member
+from system_tests.coordinator.types import (
+    Answer,
+    CoordinatorConfig,
+    Effects,
+    EventKind,
+    GroupEvent,
+    JoinAnswer,
+    Response,
+    SyncAnswer,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """Collects the answers and the history of one call; born and gone inside it."""
+
+    now_ms: int
+    config: CoordinatorConfig
+    new_member_id: Callable[[str], str]
+    answers: list[Answer] = field(default_factory=list)
+    events: list[GroupEvent] = field(default_factory=list)
+
+    def effects(self) -> Effects:
+        """What the turn did."""
+        return Effects(tuple(self.answers), tuple(self.events))
+
+    def answer(self, token: object, response: Response) -> None:
+        """Answer a request."""
+        self.answers.append(Answer(token, response))
+
+    def record(
+        self,
+        kind: EventKind,
+        group: Group,
+        member: Member | None = None,
+        *,
+        reason: str = "",
+        everybody: bool = False,
+    ) -> None:
+        """Add a line to the group's history."""
+        self.events.append(
+            GroupEvent(
+                at_ms=self.now_ms,
+                kind=kind,
+                group_id=group.group_id,
+                generation=group.generation,
+                member_id=member.member_id if member else "",
+                instance_id=member.instance_id if member else None,
+                reason=reason,
+                members=tuple(group.members) if everybody else (),
+            )
+        )
+
+    def touch(self, group: Group, member: Member, timeout_ms: int | None = None) -> None:
+        """Start the member's session anew (or, for a new member, its time to wait for a join)."""
+        wait_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
+        member.session_deadline_ms = group.wake_at(self.now_ms + wait_ms)
+
+    def answer_join(self, member: Member, response: JoinAnswer) -> None:
+        """Answer the member's parked join, if there is one."""
+        if member.join_token is not None:
+            self.answer(member.join_token, response)
+            member.join_token = None
+
+    def answer_sync(self, member: Member, response: SyncAnswer) -> None:
+        """Answer the member's parked sync, if there is one."""
+        if member.sync_token is not None:
+            self.answer(member.sync_token, response)
+            member.sync_token = None
+
+    def park_join(self, member: Member, token: object) -> None:
+        """Let a join wait.
+
+        A join that the same member had parked before is answered: its sender has given it up,
+        but no request stays without an answer here.
+        """
+        stale = JoinAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id)
+        self.answer_join(member, stale)
+        member.join_token = token
+
+    def park_sync(self, member: Member, token: object) -> None:
+        """Let a sync wait; one that was parked before is answered as in `park_join`."""
+        self.answer_sync(member, SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS))
+        member.sync_token = token
+
+    def elect_leader(self, group: Group, member_id: str | None, reason: str) -> None:
+        """Make a member the group leader, and say so if it was not."""
+        if group.leader_id == member_id:
+            return
+        group.leader_id = member_id
+        if member_id is not None:
+            self.record(EventKind.LEADER_ELECTED, group, group.members[member_id], reason=reason)
+
+
+def disarm_session(member: Member) -> None:
+    """Stop the member's session clock; the end of what it waits for starts it again."""
+    member.session_deadline_ms = NEVER

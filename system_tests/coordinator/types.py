@@ -1,0 +1,267 @@
+"""What goes into the coordinator and what comes out: frozen values, no behaviour.
+
+A request that may be answered later carries a *token*: anything but `None` that the transport can
+find its waiting peer by. Every token gets exactly one `Answer`, in this call or in a later one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from system_tests.coordinator.codes import ErrorCode, GroupState
+
+UNKNOWN_MEMBER_ID = ""
+NO_GENERATION = -1
+
+
+class Protocol(NamedTuple):
+    """One assignment strategy that a member offers: its wire name and the member's bytes for it."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorConfig:
+    """Broker settings that group coordination reads; defaults are Apache Kafka's.
+
+    Times are milliseconds. `group_record_limit` is the greatest size in bytes of the one record
+    that holds a generation: every subscription and every assignment together.
+    """
+
+    initial_rebalance_delay_ms: int = 3_000
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    new_member_join_timeout_ms: int = 300_000
+    group_max_size: int = 2**31 - 1
+    group_record_limit: int = 1_048_588
+    offset_metadata_limit: int = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroup:
+    """A member asks to be part of the next generation.
+
+    `needs_known_member_id` is true from JoinGroup v4 on, `may_skip_assignment` from v9 on.
+    """
+
+    group_id: str
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str = UNKNOWN_MEMBER_ID
+    instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    needs_known_member_id: bool = True
+    may_skip_assignment: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroup:
+    """A member asks for its assignment; the group leader brings everybody's."""
+
+    group_id: str
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """A member says that it is alive."""
+
+    group_id: str
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+
+
+class LeavingMember(NamedTuple):
+    """Who leaves: a member id, or an instance id alone (an operator removes a static member)."""
+
+    member_id: str
+    instance_id: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroup:
+    """Members leave, in the order given."""
+
+    group_id: str
+    members: tuple[LeavingMember, ...]
+
+
+class OffsetKey(NamedTuple):
+    """A partition, as the key of a committed offset."""
+
+    topic: str
+    partition: int
+
+
+class CommittedOffset(NamedTuple):
+    """A committed position, the leader epoch it was read at (-1: unknown), and the user's note."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitOffsets:
+    """A member, or a client without group membership (generation -1), commits positions."""
+
+    group_id: str
+    offsets: Mapping[OffsetKey, CommittedOffset]
+    member_id: str = UNKNOWN_MEMBER_ID
+    generation: int = NO_GENERATION
+    instance_id: str | None = None
+
+
+Request = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | CommitOffsets
+
+
+class JoinedMember(NamedTuple):
+    """What the group leader learns of a member: its bytes for the chosen protocol."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinAnswer:
+    """Answer to `JoinGroup`; `members` is filled for the group leader only."""
+
+    error: ErrorCode
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str = ""
+    members: tuple[JoinedMember, ...] = ()
+    skip_assignment: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncAnswer:
+    """Answer to `SyncGroup`."""
+
+    error: ErrorCode
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAnswer:
+    """Answer to `Heartbeat`."""
+
+    error: ErrorCode
+
+
+class LeftMember(NamedTuple):
+    """How one member's leaving went."""
+
+    member_id: str
+    instance_id: str | None
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveAnswer:
+    """Answer to `LeaveGroup`; `error` speaks of the whole request, `members` of each."""
+
+    error: ErrorCode
+    members: tuple[LeftMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitAnswer:
+    """Answer to `CommitOffsets`, one code per partition."""
+
+    errors: Mapping[OffsetKey, ErrorCode]
+
+
+Response = JoinAnswer | SyncAnswer | HeartbeatAnswer | LeaveAnswer | CommitAnswer
+
+
+class Answer(NamedTuple):
+    """A response for the peer that waits under `token`."""
+
+    token: object
+    response: Response
+
+
+class EventKind(StrEnum):
+    """What a group's history is made of."""
+
+    MEMBER_ID_HANDED_OUT = "member id handed out"
+    MEMBER_JOINED = "member joined"
+    MEMBER_REJOINED = "member rejoined"
+    MEMBER_KEPT = "member kept its generation"
+    MEMBER_LEFT = "member left"
+    MEMBER_EXPIRED = "member expired"
+    MEMBER_REPLACED = "static member replaced"
+    MEMBER_FENCED = "member fenced"
+    LEADER_ELECTED = "leader elected"
+    REBALANCE_STARTED = "rebalance started"
+    GENERATION_COMPLETED = "generation completed"
+    ASSIGNMENT_STORED = "assignment stored"
+    STORE_FAILED = "store failed"
+    GROUP_EMPTIED = "group emptied"
+    GROUP_DELETED = "group deleted"
+    GROUP_RELOADED = "group reloaded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEvent:
+    """One line of a group's history; `members` is filled where the whole group is meant."""
+
+    at_ms: int
+    kind: EventKind
+    group_id: str
+    generation: int
+    member_id: str = ""
+    instance_id: str | None = None
+    reason: str = ""
+    members: tuple[str, ...] = ()
+
+
+class Effects(NamedTuple):
+    """What a call did: answers to send, history to record; both in order."""
+
+    answers: tuple[Answer, ...]
+    events: tuple[GroupEvent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDescription:
+    """A member as DescribeGroups shows it; metadata and assignment are empty unless Stable."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """A group as DescribeGroups shows it; an unknown group is `Dead` and has no members."""
+
+    group_id: str
+    state: GroupState
+    generation: int
+    protocol_type: str
+    protocol_name: str
+    leader_id: str | None
+    members: tuple[MemberDescription, ...]
