@@ -84,12 +84,12 @@ class Topology:
     [('word-count-counts-changelog',)]
     """
 
-    _graph: nx.Graph = field(default_factory=nx.Graph)
-    _topics_by_source: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _topic_by_sink: dict[str, str] = field(default_factory=dict)
-    _stores: dict[str, _Store] = field(default_factory=dict)
-    _repartition: dict[str, int | None] = field(default_factory=dict)
-    _copartitioned: list[tuple[str, ...]] = field(default_factory=list)
+    _graph: nx.Graph = field(init=False, default_factory=nx.Graph)
+    _topics_by_source: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
+    _topic_by_sink: dict[str, str] = field(init=False, default_factory=dict)
+    _stores: dict[str, _Store] = field(init=False, default_factory=dict)
+    _repartition: dict[str, int | None] = field(init=False, default_factory=dict)
+    _copartitioned: list[tuple[str, ...]] = field(init=False, default_factory=list)
 
     def add_source(self, name: str, *, topics: Iterable[str]) -> "Topology":
         """Add a node that reads `topics`.

@@ -1,0 +1,65 @@
+"""Asking for a rebalance at a point in time, without ever disturbing one that is running.
+
+A request that falls into a running rebalance would be lost with it or start an endless chain
+(KAFKA-14382), so the timer waits until the member is stable.
+"""
+
+import threading
+from collections.abc import Callable
+
+_RETRY_S = 0.1
+
+
+class FollowupTimer:
+    """At most one pending request; a later call replaces the earlier one.
+
+    Args:
+        request_rejoin: asks the client for a rebalance.
+        is_busy: whether a rebalance is running now.
+    """
+
+    def __init__(self, request_rejoin: Callable[[], None], is_busy: Callable[[], bool]) -> None:
+        self._request_rejoin = request_rejoin
+        self._is_busy = is_busy
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._closed = False
+
+    def schedule(self, delay_ms: float) -> None:
+        """Ask for a rebalance in `delay_ms`; replaces what was scheduled before."""
+        with self._lock:
+            self._replace(max(0.0, delay_ms) / 1000)
+
+    def clear(self) -> None:
+        """Drop a pending request."""
+        with self._lock:
+            self._cancel()
+
+    def close(self) -> None:
+        """Drop a pending request and take no more."""
+        with self._lock:
+            self._closed = True
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _replace(self, delay_s: float) -> None:
+        self._cancel()
+        if not self._closed:
+            self._timer = threading.Timer(min(delay_s, threading.TIMEOUT_MAX), self._fire)
+            self._timer.daemon = True
+            self._timer.name = "followup-rebalance"
+            self._timer.start()
+
+    def _fire(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if self._is_busy():
+                self._replace(_RETRY_S)
+                return
+            self._timer = None
+        self._request_rejoin()

@@ -1,0 +1,118 @@
+"""Settings of the assignor, with Kafka's names, defaults and ranges.
+
+One table holds them all: the Python name, Kafka's dotted name, default and check. Files and
+Kafka-style dictionaries use the dotted names, Python code the keyword names; an unknown name is
+refused with the nearest known one.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from assignor.errors import ConfigError
+
+_STRATEGIES = ("none", "min_traffic", "balance_subtopology")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentConfig:
+    """What a strategy may be told (Kafka Streams' settings of the same names).
+
+    Attributes:
+        num_standby_replicas: copies of each stateful task besides the active one, >= 0.
+        acceptable_recovery_lag: offsets that a copy may lack and still count as caught up, >= 0.
+        max_warmup_replicas: extra copies that may be warming up in the whole group, >= 1.
+        probing_rebalance_interval_ms: time until the next look at warm-ups, >= 60,000.
+        rack_aware_assignment_strategy: none, min_traffic or balance_subtopology (KIP-925).
+        rack_aware_assignment_traffic_cost: None for the strategy's own default, else >= 0.
+        rack_aware_assignment_non_overlap_cost: likewise.
+        rack_aware_assignment_tags: up to 5 tag keys for spreading standbys (KIP-708).
+    """
+
+    num_standby_replicas: int = 0
+    acceptable_recovery_lag: int = 10_000
+    max_warmup_replicas: int = 2
+    probing_rebalance_interval_ms: int = 600_000
+    rack_aware_assignment_strategy: str = "none"
+    rack_aware_assignment_traffic_cost: int | None = None
+    rack_aware_assignment_non_overlap_cost: int | None = None
+    rack_aware_assignment_tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range.
+
+        Raises:
+            ConfigError: names the setting, the value and what is allowed.
+        """
+        for name, (allowed, is_allowed) in _CHECKS.items():
+            value = getattr(self, name)
+            if not is_allowed(value):
+                raise ConfigError(f"{dotted(name)} = {value!r} is not allowed: {allowed}")
+
+
+def _is_int(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_cost(value: object) -> bool:
+    return value is None or _is_int(0)(value)
+
+
+def _are_tags(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) <= 5  # noqa: PLR2004 KIP-708's limit
+        and all(isinstance(key, str) and 0 < len(key) <= 20 for key in value)  # noqa: PLR2004
+    )
+
+
+_CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "num_standby_replicas": ("a whole number, 0 or more", _is_int(0)),
+    "acceptable_recovery_lag": ("a whole number of offsets, 0 or more", _is_int(0)),
+    "max_warmup_replicas": ("a whole number, 1 or more", _is_int(1)),
+    "probing_rebalance_interval_ms": ("milliseconds, 60000 or more", _is_int(60_000)),
+    "rack_aware_assignment_strategy": (f"one of {', '.join(_STRATEGIES)}", _STRATEGIES.__contains__),
+    "rack_aware_assignment_traffic_cost": ("null or a whole number, 0 or more", _is_cost),
+    "rack_aware_assignment_non_overlap_cost": ("null or a whole number, 0 or more", _is_cost),
+    "rack_aware_assignment_tags": ("at most 5 keys of 1 to 20 characters", _are_tags),
+}
+
+
+# Kafka separates words by dots and keeps these underscores.
+_KEPT = {"traffic_cost", "non_overlap_cost"}
+
+
+def dotted(name: str) -> str:
+    """Kafka's name of a setting.
+
+    >>> dotted("rack_aware_assignment_traffic_cost")
+    'rack.aware.assignment.traffic_cost'
+    """
+    for kept in _KEPT:
+        if name.endswith(kept):
+            return name[: -len(kept)].replace("_", ".") + kept
+    return name.replace("_", ".")
+
+
+def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
+    """Read settings given with Kafka's names (dots) or Python's (underscores).
+
+    Raises:
+        ConfigError: an unknown name (the nearest known one is named), one given in both spellings,
+            or a value out of range.
+    """
+    known = {f.name for f in fields(AssignmentConfig)}
+    by_any_name = {n: n for n in known} | {dotted(n): n for n in known}
+    values: dict[str, Any] = {}
+    for given in sorted(settings):
+        name = by_any_name.get(given)
+        if name is None:
+            near = difflib.get_close_matches(given, sorted(by_any_name), n=1, cutoff=0.4)
+            hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"
+            raise ConfigError(f"unknown setting {given}{hint}")
+        if name in values:
+            raise ConfigError(f"{dotted(name)} is given twice, as {name} too; drop one")
+        value = settings[given]
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return AssignmentConfig(**values)

@@ -1,0 +1,82 @@
+"""A client's tasks, dealt to its threads.
+
+Every thread is one member of the group. Threads end with counts that differ by at most one, and
+keep as many of their own tasks as that allows; O(M log M) for M tasks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from encoding import TaskId
+
+
+def assign_threads(
+    tasks: Iterable[TaskId],
+    *,
+    threads: Sequence[str],
+    owner_by_task: Mapping[TaskId, str],
+    load_by_thread: Mapping[str, int] | None = None,
+) -> dict[str, tuple[TaskId, ...]]:
+    """Deal tasks to threads, sticky and balanced.
+
+    Args:
+        tasks: what the client got.
+        threads: names of its threads (member ids); not empty when there are tasks.
+        owner_by_task: thread that ran a task before; others than `threads` do not count.
+        load_by_thread: tasks that each thread holds already, 0 where missing.
+
+    Returns:
+        thread -> its tasks, sorted; every thread has an entry.
+    """
+    names = sorted(threads)
+    load = dict.fromkeys(names, 0) | dict(load_by_thread or {})
+    ordered = sorted(set(tasks))
+    mine: dict[str, list[TaskId]] = {name: [] for name in names}
+    for task in ordered:
+        owner = owner_by_task.get(task)
+        if owner in mine:
+            mine[owner].append(task)
+    quota = _quotas(names, load, {n: len(own) for n, own in mine.items()}, len(ordered))
+    result: dict[str, list[TaskId]] = {name: own[: quota[name]] for name, own in mine.items()}
+    kept = {task for own in result.values() for task in own}
+    rest = iter([task for task in ordered if task not in kept])
+    # Round robin over the open places spreads the tasks of one subtopology over the threads.
+    places = {name: quota[name] - len(result[name]) for name in names}
+    while any(places.values()):
+        for name in names:
+            if places[name]:
+                places[name] -= 1
+                result[name].append(next(rest))
+    return {name: tuple(sorted(own)) for name, own in result.items()}
+
+
+def _quotas(
+    names: Sequence[str], load: Mapping[str, int], held: Mapping[str, int], total: int
+) -> dict[str, int]:
+    """Tasks to give each thread so that load + quota is level; spare ones go where more is held."""
+    quota = dict.fromkeys(names, 0)
+    if not names:
+        return quota
+    level, spare = _level([load[name] for name in names], total)
+    for name in names:
+        quota[name] = max(0, level - load[name])
+    # One more for those that can keep one more by it, then by name.
+    open_to_more = [n for n in names if load[n] + quota[n] == level]
+    for name in sorted(open_to_more, key=lambda n: (held[n] <= quota[n], n))[:spare]:
+        quota[name] += 1
+    return quota
+
+
+def _level(loads: Sequence[int], total: int) -> tuple[int, int]:
+    """The height to which `total` units fill up the loads, and how many are left over."""
+    ascending = sorted(loads)
+    filled, used, count = ascending[0], 0, 1
+    for count, following in enumerate(ascending[1:], start=1):
+        step = (following - filled) * count
+        if used + step > total:
+            break
+        used += step
+        filled = following
+    else:
+        count = len(ascending)
+    extra, spare = divmod(total - used, count)
+    return filled + extra, spare

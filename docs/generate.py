@@ -1,0 +1,43 @@
+"""Print the generated pages of docs/: `python -m docs.generate [--check]`."""
+
+import importlib
+import sys
+from pathlib import Path
+
+_DOCS = Path(__file__).resolve().parent
+_GENERATORS = sorted(
+    path.stem for path in (_DOCS / "generators").glob("*.py") if path.stem != "__init__"
+)
+
+
+def pages() -> dict[Path, str]:
+    """Path of each generated page -> the text that it should have."""
+    return {
+        _DOCS / f"{name}.md": importlib.import_module(f"docs.generators.{name}").render()
+        for name in _GENERATORS
+    }
+
+
+def drifted() -> list[str]:
+    """Names of pages that are missing or differ from what the tables say."""
+    return [
+        path.name
+        for path, text in pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main() -> int:
+    """Write the pages, or with --check only say which have drifted (exit 1)."""
+    if "--check" in sys.argv[1:]:
+        stale = drifted()
+        if stale:
+            print(f"drifted: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        return bool(stale)
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

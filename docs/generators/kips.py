@@ -1,0 +1,33 @@
+"""docs/kips.md: the promises of the five KIPs, and the tests that prove them."""
+
+from tests.ledger import Mark, Row, proved_worlds, read_marks, read_rows
+
+
+def render() -> str:
+    """The whole page."""
+    rows, marks = read_rows(), read_marks()
+    done = sum(row.state == "done" for row in rows)
+    lines = [
+        "# What the KIPs promise, and what proves it",
+        "",
+        "Printed by `python -m docs.generate` from `tests/kips.toml` and the `kip` marks of the tests.",
+        "A row is done when a passing test carries its id in every world it names: **core** (sans-IO),",
+        "**sim** (simulator), **loop** (real clients on the embedded broker), **real** (a real broker).",
+        "",
+        f"Done: {done} of {len(rows)}.",
+    ]
+    for kip in dict.fromkeys(row.kip for row in rows):
+        lines += ["", f"## {kip}", "", "| id | promise | state | tests |", "| --- | --- | --- | --- |"]
+        lines += [_line(row, marks) for row in rows if row.kip == kip]
+    return "\n".join(lines) + "\n"
+
+
+def _line(row: Row, marks: tuple[Mark, ...]) -> str:
+    proved = proved_worlds(row, marks)
+    open_worlds = [world for world in row.where if world not in proved]
+    state = "done" if row.state == "done" else f"open: {', '.join(open_worlds)}"
+    tests = "<br>".join(
+        f"{mark.world}: `{mark.test.rsplit('/', 1)[-1]}`" for mark in marks if mark.row == row.id
+    )
+    promise = row.promise.replace("|", "\\|")
+    return f"| {row.id} | {promise} | {state} | {tests} |"

@@ -1,0 +1,122 @@
+"""The house keeps its own rules: sizes, front doors, clean text, pages that do not drift."""
+
+import ast
+import importlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from docs.generate import drifted
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
+MODULE_LINES = 350
+FUNCTION_LINES = 60
+README_LINES = 200
+
+
+def tracked(*suffixes):
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    return [ROOT / name for name in listed if name.endswith(suffixes) and (ROOT / name).is_file()]
+
+
+def shipped():
+    return [path for path in tracked(".py") if path.relative_to(ROOT).parts[0] in PACKAGES]
+
+
+def test_modules_are_small_rooms():
+    sizes = {p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in tracked(".py")}
+    assert {name: n for name, n in sizes.items() if n > MODULE_LINES} == {}
+
+
+def test_functions_fit_a_screen():
+    long = {}
+    for path in tracked(".py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = node.end_lineno - node.lineno + 1
+                if length > FUNCTION_LINES:
+                    long[f"{path.relative_to(ROOT)}:{node.name}"] = length
+    assert long == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_front_doors_list_their_names_sorted_and_complete(package):
+    door = importlib.import_module(package)
+    assert door.__doc__
+    names = getattr(door, "__all__", [])
+    assert list(names) == sorted(names)
+    assert [name for name in names if not hasattr(door, name)] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_are_typed(package):
+    assert (ROOT / package / "py.typed").exists()
+
+
+def test_other_rooms_are_entered_by_the_front_door():
+    wrong = []
+    for path in shipped():
+        own = path.relative_to(ROOT).parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                top, _, inner = node.module.partition(".")
+                # Adapters, the broker and the CLI are rooms with doors of their own.
+                is_door = not inner or inner in DOORS.get(top, ())
+                if top in PACKAGES and top != own and not is_door:
+                    wrong.append(f"{path.relative_to(ROOT)}: from {node.module}")
+    assert wrong == []
+
+
+DOORS = {
+    "assignor": ("adapters.kafka_python",),
+    "system_tests": ("broker", "coordinator", "live", "trace"),
+}
+
+
+def test_generated_pages_have_not_drifted():
+    assert drifted() == []
+
+
+def test_readme_is_short_and_starts_with_a_command():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= README_LINES
+    assert "```console" in lines[:8]
+
+
+def test_changelog_says_what_changed_on_the_wire():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.findall(r"^## .*?(?=^## |\Z)", text, flags=re.M | re.S)
+    assert releases
+    assert [r.splitlines()[0] for r in releases if "### Wire" not in r] == []
+
+
+def test_no_file_names_a_place_outside_the_project():
+    pattern = re.compile(r"/(?:work|root|home)/|\.\./(?:shared|\.library)|://[^/\s]*(?:pypi|maven)\.")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked(".py", ".md", ".toml", ".txt", "Makefile", "run")
+        if path.name != "test_house.py"
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_comments_excuse_every_silenced_check():
+    silent = re.compile(r"#\s*(?:noqa(?::\s*[A-Z0-9, ]+)?|type:\s*ignore(?:\[[^\]]*\])?)\s*$")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in shipped()
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if silent.search(line)
+    ]
+    assert found == []

@@ -1,0 +1,25 @@
+"""Rows, marks and the printed page agree."""
+
+from collections import Counter
+
+from tests.ledger import WORLDS, proved_worlds, read_marks, read_rows
+
+
+def test_row_ids_are_unique_and_worlds_are_known():
+    rows = read_rows()
+    assert [i for i, n in Counter(row.id for row in rows).items() if n > 1] == []
+    assert [r.id for r in rows if not r.where or set(r.where) - set(WORLDS)] == []
+    assert [r.id for r in rows if r.state not in ("open", "done")] == []
+
+
+def test_marks_name_rows_and_worlds_of_the_ledger():
+    where = {row.id: row.where for row in read_rows()}
+    wrong = [m for m in read_marks() if m.world not in where.get(m.row, ())]
+    assert wrong == []
+
+
+def test_a_row_is_done_exactly_when_every_world_has_a_marked_test():
+    marks = read_marks()
+    rows = read_rows()
+    proved = {row.id for row in rows if proved_worlds(row, marks) == row.where}
+    assert {row.id for row in rows if row.state == "done"} == proved
