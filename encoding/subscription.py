@@ -1,0 +1,251 @@
+"""Subscription blobs, versions 1 to 11: what a member tells the group leader.
+
+The layout comes from ``schema``; here is only what the fields mean. Versions 1 to 6 know two lists
+of tasks instead of offset sums: they are written from the sums (-2 to the previous tasks, the rest
+to the standby tasks) and read back as -2 and -3, a task in both lists as -3, as Kafka Streams has
+done since 2.6. Decoding follows Kafka Streams 3.9 in what it accepts and refuses.
+"""
+
+from collections.abc import Callable, Collection
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from encoding.errors import DecodeError, EncodeError
+from encoding.mappings import ClientTags
+from encoding.model import RUNNING, UNKNOWN_OFFSET_SUM, UNKNOWN_VERSION
+from encoding.plan import Read, Write, reader, record_dtype, writer
+from encoding.schema import (
+    EARLIEST_PROBEABLE_VERSION,
+    KNOWN_VERSIONS,
+    SUBSCRIPTION,
+    Field,
+    rows_of,
+)
+from encoding.sums import EMPTY, TaskOffsetSums
+from encoding.values import FutureSubscription, Subscription
+
+__all__ = ["decode_subscription", "encode_subscription", "read_subscription"]
+
+_KIND = "subscription "
+_VERSION = reader(Field("version", "int32"), 0, _KIND)
+_SUPPORTED = reader(Field("latest_supported_version", "int32"), 0, _KIND)
+_TASK = record_dtype("task_id", 1)
+_PARTITION_SUM = record_dtype("partition_offset", KNOWN_VERSIONS[-1])
+_TASK_SUM = record_dtype("task_offset_sum", KNOWN_VERSIONS[-1])
+
+
+def encode_subscription(value: Subscription) -> bytes:
+    """Bytes of a subscription in its own version, equal for equal values.
+
+    Fields that the version does not carry are dropped, as Kafka does.
+
+    Raises:
+        EncodeError: unknown version, latest supported version below the used one (from version 3
+            on), a topology name below version 10, or a value that does not fit its field.
+    """
+    plan = _WRITERS.get(value.version)
+    if plan is None:
+        known = f"known versions are {_spelled(KNOWN_VERSIONS)}"
+        raise EncodeError("version", value.version, None, known)
+    _check_supported_for_writing(value)
+    return b"".join([write(wire_value(value)) for wire_value, write in plan])
+
+
+def decode_subscription(
+    data: bytes, known_versions: Collection[int] = KNOWN_VERSIONS
+) -> Subscription | FutureSubscription:
+    """Value of a subscription blob; bytes behind its last field are ignored, as in Kafka.
+
+    Args:
+        data: user data of the member.
+        known_versions: what this reader knows. Any other version from 1 on is a value as well, a
+            ``FutureSubscription``, so that an older reader can be emulated.
+
+    Raises:
+        DecodeError: anything else that is wrong with the bytes, and nothing but this.
+    """
+    return read_subscription(data, known_versions)[0]
+
+
+def read_subscription(
+    data: bytes, known_versions: Collection[int] = KNOWN_VERSIONS
+) -> tuple[Subscription | FutureSubscription, int]:
+    """As ``decode_subscription``, with the offset at which Kafka's fields end.
+
+    Of a future version only the two numbers are read, 8 bytes.
+    """
+    data = bytes(data)
+    version, offset = _VERSION(data, 0)
+    if version < 1:
+        what = f"subscription claims version {version}; versions start at 1"
+        raise DecodeError(what, offset=0, version=version, available=len(data))
+    plan = _READERS.get(version) if version in known_versions else None
+    if plan is None:
+        supported, end = _SUPPORTED(data, offset)
+        _check_supported_as_read(version, supported, data)
+        return FutureSubscription(version, supported), end
+    fields: dict[str, Any] = {}
+    for name, read in plan:
+        fields[name], offset = read(data, offset)
+    supported = fields.get("latest_supported_version", UNKNOWN_VERSION)
+    if version >= EARLIEST_PROBEABLE_VERSION:
+        _check_supported_as_read(version, supported, data)
+    subscription = Subscription(
+        version=version,
+        latest_supported_version=supported,
+        process_id=fields["process_id"],
+        user_endpoint=fields.get("user_endpoint"),
+        task_offset_sums=_sums_as_read(fields),
+        unique_field=fields.get("unique_field", 0),
+        error_code=fields.get("error_code", 0),
+        client_tags=_tags_as_read(fields.get("client_tags", ()), version, data),
+    )
+    return subscription, offset
+
+
+def _check_supported_for_writing(value: Subscription) -> None:
+    supported = value.latest_supported_version
+    if supported == UNKNOWN_VERSION and value.version < EARLIEST_PROBEABLE_VERSION:
+        return
+    if supported < value.version:
+        reason = f"it must be at least the used version {value.version}"
+        raise EncodeError("latest_supported_version", supported, value.version, reason)
+
+
+def _check_supported_as_read(version: int, supported: int, data: bytes) -> None:
+    if supported < version:
+        what = f"subscription claims version {version}, but to support {supported} at most"
+        raise DecodeError(what, offset=4, version=version, available=len(data))
+
+
+def _spelled(versions: Collection[int]) -> str:
+    return ", ".join(str(version) for version in versions)
+
+
+# Meaning of each row for writing. Looked up by (field, type), since a field changes its type.
+
+
+def _without_names(value: Subscription) -> TaskOffsetSums:
+    sums = value.task_offset_sums
+    if sums.names is not None:
+        named = next(name for name in sums.names if name is not None)
+        reason = "topology names exist from version 10 on; write at least that version"
+        raise EncodeError("task_offset_sums.topology_name", named, value.version, reason)
+    return sums
+
+
+def _tasks_for_writing(sums: TaskOffsetSums) -> Any:
+    records = np.empty(len(sums), _TASK)
+    records["subtopology"] = sums.subtopologies
+    records["partition"] = sums.partitions
+    return records
+
+
+def _groups_for_writing(value: Subscription) -> Any:
+    sums = _without_names(value)
+    records = np.empty(len(sums), _PARTITION_SUM)
+    records["partition"] = sums.partitions
+    records["offset_sum"] = sums.sums
+    if not len(sums):
+        return []
+    edges = np.flatnonzero(np.diff(sums.subtopologies)) + 1
+    starts = [0, *edges.tolist()]
+    stops = [*edges.tolist(), len(sums)]
+    groups = sums.subtopologies[starts].tolist()
+    return [
+        (group, records[start:stop])
+        for group, start, stop in zip(groups, starts, stops, strict=True)
+    ]
+
+
+def _sums_for_writing(value: Subscription) -> Any:
+    sums = value.task_offset_sums
+    if sums.names is not None:
+        columns = (sums.subtopologies.tolist(), sums.partitions.tolist(), sums.sums.tolist())
+        return list(zip(*columns, sums.names, strict=True))
+    records = np.empty(len(sums), _TASK_SUM)
+    records["subtopology"] = sums.subtopologies
+    records["partition"] = sums.partitions
+    records["offset_sum"] = sums.sums
+    records["topology_name"] = -1
+    return records
+
+
+_FOR_WRITING: dict[tuple[str, str], Callable[[Subscription], Any]] = {
+    ("prev_tasks", "[]task_id"): lambda value: _tasks_for_writing(_without_names(value).running()),
+    ("standby_tasks", "[]task_id"): lambda value: _tasks_for_writing(
+        _without_names(value).not_running()
+    ),
+    ("user_endpoint", "bytes"): lambda value: value.user_endpoint or "",
+    ("task_offset_sums", "[]subtopology_offsets"): _groups_for_writing,
+    ("task_offset_sums", "[]task_offset_sum"): _sums_for_writing,
+    ("client_tags", "[]client_tag"): lambda value: list(value.client_tags.items()),
+}
+
+
+# Meaning of each row as read.
+
+
+def _sums_as_read(fields: dict[str, Any]) -> TaskOffsetSums:
+    sums = fields.get("task_offset_sums")
+    if sums is None:
+        return _sums_of_lists(fields["prev_tasks"], fields["standby_tasks"])
+    if not len(sums):
+        return EMPTY
+    if isinstance(sums, np.ndarray):
+        return TaskOffsetSums.from_columns(
+            sums["subtopology"].astype(np.int32),
+            sums["partition"].astype(np.int32),
+            sums["offset_sum"].astype(np.int64),
+        )
+    if isinstance(sums[0][1], np.ndarray):
+        subtopologies = np.array([group for group, _ in sums], np.int32)
+        counts = [len(records) for _, records in sums]
+        records = np.concatenate([records for _, records in sums])
+        return TaskOffsetSums.from_columns(
+            np.repeat(subtopologies, counts),
+            records["partition"].astype(np.int32),
+            records["offset_sum"].astype(np.int64),
+        )
+    subtopology, partition, offset_sum, names = zip(*sums, strict=True)
+    return TaskOffsetSums.from_columns(subtopology, partition, offset_sum, names)
+
+
+def _sums_of_lists(prev_tasks: Any, standby_tasks: Any) -> TaskOffsetSums:
+    if not len(prev_tasks) and not len(standby_tasks):
+        return EMPTY
+    tasks = np.concatenate((prev_tasks, standby_tasks))
+    sums = np.full(len(tasks), UNKNOWN_OFFSET_SUM, np.int64)
+    sums[: len(prev_tasks)] = RUNNING
+    return TaskOffsetSums.from_columns(
+        tasks["subtopology"].astype(np.int32), tasks["partition"].astype(np.int32), sums
+    )
+
+
+def _tags_as_read(pairs: Any, version: int, data: bytes) -> ClientTags:
+    tags = dict(pairs)
+    if len(tags) != len(pairs):
+        what = f"subscription client_tags has {len(pairs)} entries, but {len(tags)} different keys"
+        raise DecodeError(what, offset=0, version=version, available=len(data))
+    return ClientTags(tags)
+
+
+def _writers_of(version: int) -> tuple[tuple[Callable[[Subscription], Any], Write], ...]:
+    return tuple(
+        (_FOR_WRITING.get((row.name, row.type)) or attrgetter(row.name), writer(row, version))
+        for row in rows_of(SUBSCRIPTION, version)
+    )
+
+
+def _readers_of(version: int) -> tuple[tuple[str, Read], ...]:
+    return tuple(
+        (row.name, reader(row, version, _KIND))
+        for row in rows_of(SUBSCRIPTION, version)
+        if row.name != "version"  # read already, to find this plan
+    )
+
+
+_WRITERS = {version: _writers_of(version) for version in KNOWN_VERSIONS}
+_READERS = {version: _readers_of(version) for version in KNOWN_VERSIONS}

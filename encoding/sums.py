@@ -1,0 +1,218 @@
+"""Task offset sums: what a member says about the state of each of its tasks, as columns.
+
+A leader of a large group holds a million of these, so they are three numpy columns and, only where
+a named topology exists, a column of names; never one object per task. The value is normalised when
+it is built: sorted by (subtopology, partition, name), each task once, the last mention winning, as
+in Kafka's decoder. So equal content is equal and is written as equal bytes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoding.errors import EncodeError
+from encoding.model import RUNNING, TaskId
+
+__all__ = ["TaskOffsetSums"]
+
+Int32Column = npt.NDArray[np.int32]
+Int64Column = npt.NDArray[np.int64]
+_HALF = np.int64(2**31)
+_SHOWN = 8  # tasks that a repr lists
+
+
+class TaskOffsetSums:
+    """Offset sums by task: immutable, sorted, each task once.
+
+    Iterating yields ``(TaskId, offset sum)``. Sums are offsets added up over the changelog
+    partitions of a task; ``RUNNING`` (-2) and ``UNKNOWN_OFFSET_SUM`` (-3) are no offsets. Build it
+    with ``from_mapping`` or ``from_columns``; ``TaskOffsetSums()`` is empty.
+
+    Attributes:
+        subtopologies: int32 column, shape (tasks,), read-only.
+        partitions: int32 column, shape (tasks,), read-only.
+        sums: int64 column, shape (tasks,), read-only.
+        names: topology name or ``None`` per task; ``None`` instead of the tuple if no task has one.
+    """
+
+    __slots__ = ("_hash", "_keys", "names", "partitions", "subtopologies", "sums")
+
+    names: tuple[str | None, ...] | None
+    partitions: Int32Column
+    subtopologies: Int32Column
+    sums: Int64Column
+
+    def __init__(self) -> None:
+        empty = np.empty(0, np.int32)
+        self._fill(empty, empty, np.empty(0, np.int64), None)
+
+    @classmethod
+    def from_mapping(cls, sums: Mapping[TaskId, int]) -> "TaskOffsetSums":
+        """Columns of a mapping by task; ``EncodeError`` for numbers out of range."""
+        if not sums:
+            return EMPTY
+        subtopologies, partitions, names = zip(*sums, strict=True)
+        return cls.from_columns(subtopologies, partitions, tuple(sums.values()), names)
+
+    @classmethod
+    def from_columns(
+        cls,
+        subtopologies: npt.ArrayLike,
+        partitions: npt.ArrayLike,
+        sums: npt.ArrayLike,
+        names: Sequence[str | None] | None = None,
+    ) -> "TaskOffsetSums":
+        """Take three equally long columns of integers, in any order, repeats allowed.
+
+        Columns that are arrays of the right type already are kept, not copied: do not write to
+        them afterwards. ``EncodeError`` for numbers out of range or columns of unequal length.
+        """
+        columns = cls.__new__(cls)
+        columns._fill(  # noqa: SLF001 a value of this very class
+            _column("task_offset_sums.subtopology", subtopologies, np.dtype(np.int32)),
+            _column("task_offset_sums.partition", partitions, np.dtype(np.int32)),
+            _column("task_offset_sums.offset_sum", sums, np.dtype(np.int64)),
+            names,
+        )
+        return columns
+
+    def _fill(
+        self,
+        subtopologies: Int32Column,
+        partitions: Int32Column,
+        sums: Int64Column,
+        names: Sequence[str | None] | None,
+    ) -> None:
+        lengths = {len(subtopologies), len(partitions), len(sums)}
+        if names is not None:
+            names = tuple(name or None for name in names)
+            lengths.add(len(names))
+        if len(lengths) != 1:
+            reason = "give every column one entry per task"
+            raise EncodeError("task_offset_sums", sorted(lengths), None, reason)
+        if names is not None and not any(names):
+            names = None
+        keys = subtopologies.astype(np.int64) << 32
+        keys += partitions
+        keys += _HALF
+        order: Any = None
+        if names is not None:
+            order = _order_of_names(keys, names)
+            names = tuple(names[index] for index in order)
+        elif len(keys) > 1 and not bool((keys[1:] > keys[:-1]).all()):
+            order = _order_of_keys(keys)
+        if order is not None:
+            keys, sums = keys[order], sums[order]
+            subtopologies, partitions = subtopologies[order], partitions[order]
+        for column in (keys, subtopologies, partitions, sums):
+            column.flags.writeable = False
+        self._keys, self._hash = keys, 0
+        self.subtopologies, self.partitions, self.sums = subtopologies, partitions, sums
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __iter__(self) -> Iterator[tuple[TaskId, int]]:
+        return zip(self.tasks(), self.sums.tolist(), strict=True)
+
+    def __contains__(self, task: object) -> bool:
+        return isinstance(task, TaskId) and self.get(task) is not None
+
+    def tasks(self) -> Iterator[TaskId]:
+        """The tasks, in order."""
+        names: Any = repeat(None) if self.names is None else self.names
+        return map(TaskId, self.subtopologies.tolist(), self.partitions.tolist(), names)
+
+    def get(self, task: TaskId) -> int | None:
+        """Offset sum of a task, ``None`` if the member does not mention it. Logarithmic."""
+        key = (task.subtopology << 32) + task.partition + 2**31
+        index = int(np.searchsorted(self._keys, key)) if -(2**63) <= key < 2**63 else len(self)
+        name = task.topology_name or None
+        while index < len(self) and self._keys[index] == key:
+            if (None if self.names is None else self.names[index]) == name:
+                return int(self.sums[index])
+            index += 1
+        return None
+
+    def running(self) -> "TaskOffsetSums":
+        """Only the tasks that are active and running on the member (offset sum -2)."""
+        return self._only(self.sums == RUNNING)
+
+    def not_running(self) -> "TaskOffsetSums":
+        """Only the tasks that are not: standbys, warm-ups, state left on disk."""
+        return self._only(self.sums != RUNNING)
+
+    def _only(self, chosen: npt.NDArray[np.bool_]) -> "TaskOffsetSums":
+        names = self.names
+        if names is not None:
+            names = tuple(names[index] for index in np.flatnonzero(chosen).tolist())
+        columns = TaskOffsetSums.__new__(TaskOffsetSums)
+        columns._fill(  # noqa: SLF001 a value of this very class
+            self.subtopologies[chosen], self.partitions[chosen], self.sums[chosen], names
+        )
+        return columns
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TaskOffsetSums):
+            return NotImplemented
+        return (
+            len(self) == len(other)
+            and self.names == other.names
+            and bool((self._keys == other._keys).all())
+            and bool((self.sums == other.sums).all())
+        )
+
+    def __hash__(self) -> int:
+        if self._hash == 0:
+            self._hash = hash((self._keys.tobytes(), self.sums.tobytes(), self.names))
+        return self._hash
+
+    def __repr__(self) -> str:
+        if len(self) > _SHOWN:
+            return f"TaskOffsetSums({len(self)} tasks)"
+        return f"TaskOffsetSums({', '.join(f'{task}: {total}' for task, total in self)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        arguments = (self.subtopologies, self.partitions, self.sums, self.names)
+        return (TaskOffsetSums.from_columns, arguments)
+
+
+def _column(field: str, values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    try:
+        column = np.asarray(values)
+    except OverflowError:
+        column = np.asarray(values, dtype=object)
+    if column.dtype == dtype and column.ndim == 1:
+        return column
+    if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
+        reason = f"give integers that fit {dtype}, one per task"
+        raise EncodeError(field, values, None, reason)
+    limits = np.iinfo(dtype)
+    if column.size and (int(column.min()) < limits.min or int(column.max()) > limits.max):
+        reason = f"each must lie between {limits.min} and {limits.max}"
+        raise EncodeError(field, values, None, reason)
+    return column.astype(dtype)
+
+
+def _order_of_keys(keys: Int64Column) -> npt.NDArray[np.intp]:
+    """Positions that sort the keys and leave the last of equal ones."""
+    order = np.argsort(keys, kind="stable")
+    placed = keys[order]
+    kept: npt.NDArray[np.intp] = order[np.append(placed[1:] != placed[:-1], True)]
+    return kept
+
+
+def _order_of_names(keys: Int64Column, names: Sequence[str | None]) -> list[int]:
+    """The same for tasks with names, no name first."""
+    last: dict[tuple[int, str], int] = {}
+    for index, (key, name) in enumerate(zip(keys.tolist(), names, strict=True)):
+        last[key, name or ""] = index
+    return [last[place] for place in sorted(last)]
+
+
+EMPTY = TaskOffsetSums()
+"""No tasks at all."""

@@ -1,0 +1,111 @@
+"""The two blobs as values: what they mean, free of any layout.
+
+Values are normalised when they are built (sorted, unique, empty endpoint and empty name are
+``None``), so that a value equals what its bytes decode to, as far as its version carries it. Which
+version carries which field is in ``schema``; what a version cannot carry is dropped on writing, as
+Kafka does, except for topology names, which are refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from encoding.mappings import ClientTags, Partitions, PartitionsByHost, PartitionsByTask
+from encoding.model import NO_REBALANCE, UNKNOWN_VERSION, HostInfo, TaskId
+from encoding.sums import EMPTY, TaskOffsetSums
+
+__all__ = ["Assignment", "FutureSubscription", "Subscription"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a member tells the group leader.
+
+    Attributes:
+        version: used version, the layout of the bytes.
+        latest_supported_version: the highest version that the member reads; -1 from v1 and v2.
+        process_id: the process; all members of one process share it.
+        user_endpoint: ``host:port`` for interactive queries, or ``None``.
+        task_offset_sums: state of each task; v1 to v6 keep only running (-2) or unknown (-3).
+        unique_field: -128 to 127, changed at every rejoin (KAFKA-10455); v8 on.
+        error_code: ``AssignorError``; v9 on.
+        client_tags: tags of the process (KIP-708); v11 on. A mapping is taken too.
+    """
+
+    version: int
+    latest_supported_version: int = UNKNOWN_VERSION
+    process_id: UUID
+    user_endpoint: str | None = None
+    task_offset_sums: TaskOffsetSums = EMPTY
+    unique_field: int = 0
+    error_code: int = 0
+    client_tags: Mapping[str, str] = field(default_factory=ClientTags)
+
+    def __post_init__(self) -> None:
+        if self.user_endpoint == "":
+            object.__setattr__(self, "user_endpoint", None)
+        if not isinstance(self.client_tags, ClientTags):
+            object.__setattr__(self, "client_tags", ClientTags(self.client_tags))
+
+    @property
+    def prev_tasks(self) -> tuple[TaskId, ...]:
+        """Active tasks that the member runs: those with offset sum -2."""
+        return tuple(self.task_offset_sums.running().tasks())
+
+    @property
+    def standby_tasks(self) -> tuple[TaskId, ...]:
+        """All other tasks whose state the member has."""
+        return tuple(self.task_offset_sums.not_running().tasks())
+
+
+@dataclass(frozen=True, slots=True)
+class FutureSubscription:
+    """A subscription in a version that the reader does not know: only the two numbers (KIP-268)."""
+
+    version: int
+    latest_supported_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What the group leader answers one member.
+
+    Attributes:
+        version: used version, the layout of the bytes.
+        commonly_supported_version: lowest latest supported version in the group; -1 in v1 and v2.
+        active_tasks: task of each assigned partition, in the order of the partitions sorted by
+            topic and number; a task with three partitions appears three times.
+        standby_tasks: changelog partitions by standby task. A mapping is taken too.
+        partitions_by_host: who serves which partition; v2 on. Share one value among all members.
+        standby_partitions_by_host: the same for standbys; v6 on.
+        error_code: ``AssignorError``; v4 on.
+        next_rebalance_ms: when to start the followup rebalance, on the leader's clock in
+            milliseconds; 0 is now, ``NO_REBALANCE`` never; v7 on.
+    """
+
+    version: int
+    commonly_supported_version: int = UNKNOWN_VERSION
+    active_tasks: tuple[TaskId, ...] = ()
+    standby_tasks: Mapping[TaskId, Partitions] = field(default_factory=PartitionsByTask)
+    partitions_by_host: Mapping[HostInfo, Partitions] = field(default_factory=PartitionsByHost)
+    standby_partitions_by_host: Mapping[HostInfo, Partitions] = field(
+        default_factory=PartitionsByHost
+    )
+    error_code: int = 0
+    next_rebalance_ms: int = NO_REBALANCE
+
+    def __post_init__(self) -> None:
+        if any(task.topology_name == "" for task in self.active_tasks):
+            tasks = tuple(
+                task._replace(topology_name=task.topology_name or None)
+                for task in self.active_tasks
+            )
+            object.__setattr__(self, "active_tasks", tasks)
+        if not isinstance(self.standby_tasks, PartitionsByTask):
+            object.__setattr__(self, "standby_tasks", PartitionsByTask(self.standby_tasks))
+        if not isinstance(self.partitions_by_host, PartitionsByHost):
+            hosts = PartitionsByHost(self.partitions_by_host)
+            object.__setattr__(self, "partitions_by_host", hosts)
+        if not isinstance(self.standby_partitions_by_host, PartitionsByHost):
+            hosts = PartitionsByHost(self.standby_partitions_by_host)
+            object.__setattr__(self, "standby_partitions_by_host", hosts)
