@@ -45,11 +45,13 @@ def encode_assignment(value: Assignment) -> bytes:
     if plan is None:
         known = ", ".join(str(version) for version in KNOWN_VERSIONS)
         raise EncodeError("version", value.version, None, f"known versions are {known}")
-    own, shared, tail = plan.own, plan.shared, plan.tail
-    parts = [write(wire_value(value)) for wire_value, write in own]
-    if shared:
+    parts: list[Any] = []
+    for wire_value, write in plan.own:
+        write(wire_value(value), parts)
+    if plan.shared:
         parts.append(_shared_bytes(plan, value))
-    parts.extend([write(wire_value(value)) for wire_value, write in tail])
+    for wire_value, write in plan.tail:
+        write(wire_value(value), parts)
     return b"".join(parts)
 
 
@@ -107,7 +109,10 @@ def _shared_bytes(plan: "_Plan", value: Assignment) -> bytes:
     standby = cast("PartitionsByHost", value.standby_partitions_by_host)
     data = hosts.written(plan.layout, standby)
     if data is None:
-        data = b"".join([write(wire_value(value)) for wire_value, write in plan.shared])
+        parts: list[Any] = []
+        for wire_value, write in plan.shared:
+            write(wire_value(value), parts)
+        data = b"".join(parts)
         hosts.keep(plan.layout, standby, data)
     return data
 

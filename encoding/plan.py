@@ -32,7 +32,7 @@ from encoding.text import (
 __all__ = ["Read", "Write", "array_of", "minimal_size", "reader", "record_dtype", "writer"]
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-Write = Callable[[Any], bytes]
+Write = Callable[[Any, list[Any]], None]
 
 _INTEGERS = {"int8": "b", "int32": "i", "int64": "q"}
 _COUNT = Struct(">i")
@@ -103,7 +103,7 @@ def reader(field: Field, version: int, path: str = "") -> Read:
 
 
 def writer(field: Field, version: int, path: str = "") -> Write:
-    """Writer of one row: ``write(wire value) -> bytes``; ``EncodeError`` for what does not fit."""
+    """Writer of one row: ``write(wire value, parts)`` appends its bytes, or ``EncodeError``."""
     path = f"{path}{field.name}"
     if field.type in _INTEGERS:
         return _integer_writer(field.type, version, path)
@@ -135,9 +135,9 @@ def _integer_reader(struct: Struct, version: int, path: str) -> Read:
 def _integer_writer(type_: str, version: int, path: str) -> Write:
     pack = Struct(">" + _INTEGERS[type_]).pack
 
-    def write(value: Any) -> bytes:
+    def write(value: Any, out: list[Any]) -> None:
         try:
-            return pack(value)
+            out.append(pack(value))
         except StructError:
             raise EncodeError(path, value, version, f"give an integer that fits {type_}") from None
 
@@ -155,10 +155,10 @@ def _uuid_reader(version: int, path: str) -> Read:
 
 
 def _uuid_writer(version: int, path: str) -> Write:
-    def write(value: Any) -> bytes:
+    def write(value: Any, out: list[Any]) -> None:
         if not isinstance(value, UUID):
             raise EncodeError(path, value, version, "give a uuid.UUID")
-        return value.bytes
+        out.append(value.bytes)
 
     return write
 
@@ -193,16 +193,18 @@ def _text_writer(type_: str, version: int, path: str) -> Write:
     limit = int(np.iinfo(np.dtype(code)).max)
     encode = _ENCODERS[type_]
 
-    def write(value: Any) -> bytes:
+    def write(value: Any, out: list[Any]) -> None:
         if value is None and null is not None:
-            return prefix.pack(null)
+            out.append(prefix.pack(null))
+            return
         if not isinstance(value, str):
             raise EncodeError(path, value, version, "give text")
         data = encode(value)
         if len(data) > limit * unit:
             reason = f"it takes {len(data)} bytes, at most {limit * unit} fit; shorten it"
             raise EncodeError(path, value, version, reason)
-        return prefix.pack(len(data) // unit) + data
+        out.append(prefix.pack(len(data) // unit))
+        out.append(data)
 
     return write
 
@@ -228,7 +230,7 @@ def _array_reader(name: str, version: int, path: str) -> Read:
             raise DecodeError(what, offset=offset, version=version, available=len(data))
         if dtype is not None:
             records = np.frombuffer(data, dtype, count, start)
-            if text is None or not (records[text] > 0).any():
+            if text is None or records[text].max(initial=0) <= 0:
                 return records, start + count * dtype.itemsize
         rows = []
         for _ in range(count):
@@ -249,17 +251,20 @@ def _array_writer(name: str, version: int, path: str) -> Write:
     codes = "".join(_INTEGERS.get(field.type, "?") for field in fields)
     pack = Struct(">" + codes).pack if "?" not in codes else None
 
-    def write(rows: Any) -> bytes:
+    def write(rows: Any, out: list[Any]) -> None:
+        out.append(_COUNT.pack(len(rows)))
         if isinstance(rows, np.ndarray) and rows.dtype == dtype:
-            return _COUNT.pack(len(rows)) + rows.tobytes()
+            out.append(rows)  # joined without a copy in between
+            return
         if pack is not None:
             try:
-                return _COUNT.pack(len(rows)) + b"".join(starmap(pack, rows))
+                out.append(b"".join(starmap(pack, rows)))
             except StructError:
                 pass  # the slow way finds the entry and names it
-        parts = [_COUNT.pack(len(rows))]
+            else:
+                return
         for row in rows:
-            parts.extend(write_one(value) for write_one, value in zip(writers, row, strict=True))
-        return b"".join(parts)
+            for write_one, value in zip(writers, row, strict=True):
+                write_one(value, out)
 
     return write

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import ClientTags
@@ -50,7 +51,10 @@ def encode_subscription(value: Subscription) -> bytes:
         known = f"known versions are {_spelled(KNOWN_VERSIONS)}"
         raise EncodeError("version", value.version, None, known)
     _check_supported_for_writing(value)
-    return b"".join([write(wire_value(value)) for wire_value, write in plan])
+    parts: list[Any] = []
+    for wire_value, write in plan:
+        write(wire_value(value), parts)
+    return b"".join(parts)
 
 
 def decode_subscription(
@@ -136,10 +140,21 @@ def _without_names(value: Subscription) -> TaskOffsetSums:
     return sums
 
 
-def _tasks_for_writing(sums: TaskOffsetSums) -> Any:
-    records = np.empty(len(sums), _TASK)
-    records["subtopology"] = sums.subtopologies
-    records["partition"] = sums.partitions
+def _prev_for_writing(value: Subscription) -> Any:
+    sums = _without_names(value)
+    return _tasks_for_writing(sums, sums.sums == RUNNING)
+
+
+def _standby_for_writing(value: Subscription) -> Any:
+    sums = _without_names(value)
+    return _tasks_for_writing(sums, sums.sums != RUNNING)
+
+
+def _tasks_for_writing(sums: TaskOffsetSums, chosen: npt.NDArray[np.bool_]) -> Any:
+    subtopologies = sums.subtopologies[chosen]
+    records = np.empty(len(subtopologies), _TASK)
+    records["subtopology"] = subtopologies
+    records["partition"] = sums.partitions[chosen]
     return records
 
 
@@ -174,10 +189,8 @@ def _sums_for_writing(value: Subscription) -> Any:
 
 
 _FOR_WRITING: dict[tuple[str, str], Callable[[Subscription], Any]] = {
-    ("prev_tasks", "[]task_id"): lambda value: _tasks_for_writing(_without_names(value).running()),
-    ("standby_tasks", "[]task_id"): lambda value: _tasks_for_writing(
-        _without_names(value).not_running()
-    ),
+    ("prev_tasks", "[]task_id"): _prev_for_writing,
+    ("standby_tasks", "[]task_id"): _standby_for_writing,
     ("user_endpoint", "bytes"): lambda value: value.user_endpoint or "",
     ("task_offset_sums", "[]subtopology_offsets"): _groups_for_writing,
     ("task_offset_sums", "[]task_offset_sum"): _sums_for_writing,

@@ -38,8 +38,10 @@ class TaskOffsetSums:
         names: topology name or ``None`` per task; ``None`` instead of the tuple if no task has one.
     """
 
-    __slots__ = ("_hash", "_keys", "names", "partitions", "subtopologies", "sums")
+    __slots__ = ("_hash", "_searched", "names", "partitions", "subtopologies", "sums")
 
+    _hash: int
+    _searched: Int64Column | None  # keys of the tasks, made at the first search
     names: tuple[str | None, ...] | None
     partitions: Int32Column
     subtopologies: Int32Column
@@ -95,21 +97,18 @@ class TaskOffsetSums:
             raise EncodeError("task_offset_sums", sorted(lengths), None, reason)
         if names is not None and not any(names):
             names = None
-        keys = subtopologies.astype(np.int64) << 32
-        keys += partitions
-        keys += _HALF
         order: Any = None
         if names is not None:
-            order = _order_of_names(keys, names)
+            order = _order_of_names(_keys(subtopologies, partitions), names)
             names = tuple(names[index] for index in order)
-        elif len(keys) > 1 and not bool((keys[1:] > keys[:-1]).all()):
-            order = _order_of_keys(keys)
+        elif not _are_ascending(subtopologies, partitions):
+            order = _order_of_keys(_keys(subtopologies, partitions))
         if order is not None:
-            keys, sums = keys[order], sums[order]
             subtopologies, partitions = subtopologies[order], partitions[order]
-        for column in (keys, subtopologies, partitions, sums):
+            sums = sums[order]
+        for column in (subtopologies, partitions, sums):
             column.flags.writeable = False
-        self._keys, self._hash = keys, 0
+        self._searched, self._hash = None, 0
         self.subtopologies, self.partitions, self.sums = subtopologies, partitions, sums
         self.names = names
 
@@ -129,10 +128,13 @@ class TaskOffsetSums:
 
     def get(self, task: TaskId) -> int | None:
         """Offset sum of a task, ``None`` if the member does not mention it. Logarithmic."""
+        if self._searched is None:
+            self._searched = _keys(self.subtopologies, self.partitions)
+        keys = self._searched
         key = (task.subtopology << 32) + task.partition + 2**31
-        index = int(np.searchsorted(self._keys, key)) if -(2**63) <= key < 2**63 else len(self)
+        index = int(np.searchsorted(keys, key)) if -(2**63) <= key < 2**63 else len(self)
         name = task.topology_name or None
-        while index < len(self) and self._keys[index] == key:
+        while index < len(self) and keys[index] == key:
             if (None if self.names is None else self.names[index]) == name:
                 return int(self.sums[index])
             index += 1
@@ -162,13 +164,15 @@ class TaskOffsetSums:
         return (
             len(self) == len(other)
             and self.names == other.names
-            and bool((self._keys == other._keys).all())
+            and bool((self.subtopologies == other.subtopologies).all())
+            and bool((self.partitions == other.partitions).all())
             and bool((self.sums == other.sums).all())
         )
 
     def __hash__(self) -> int:
         if self._hash == 0:
-            self._hash = hash((self._keys.tobytes(), self.sums.tobytes(), self.names))
+            columns = (self.subtopologies, self.partitions, self.sums)
+            self._hash = hash((*(column.tobytes() for column in columns), self.names))
         return self._hash
 
     def __repr__(self) -> str:
@@ -196,6 +200,21 @@ def _column(field: str, values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDAr
         reason = f"each must lie between {limits.min} and {limits.max}"
         raise EncodeError(field, values, None, reason)
     return column.astype(dtype)
+
+
+def _are_ascending(subtopologies: Int32Column, partitions: Int32Column) -> bool:
+    """Whether the tasks ascend strictly: the usual case, so it is checked without making keys."""
+    after, before = subtopologies[1:], subtopologies[:-1]
+    ascends = (after > before) | ((after == before) & (partitions[1:] > partitions[:-1]))
+    return bool(ascends.all())
+
+
+def _keys(subtopologies: Int32Column, partitions: Int32Column) -> Int64Column:
+    """One number per task that orders as (subtopology, partition) does, negative ones included."""
+    keys = subtopologies.astype(np.int64) << 32
+    keys += partitions
+    keys += _HALF
+    return keys
 
 
 def _order_of_keys(keys: Int64Column) -> npt.NDArray[np.intp]:
