@@ -1,17 +1,24 @@
-"""The leader's half of version probing: which version each member is answered in, and with what.
+"""The leader's half of version probing: what every member of the group is answered.
 
-One ordered table for every leader model of history; a row says which models it is for and when it
-holds, and the last row is for all. A leader that history lets die is an outcome (``Refuse``), never
-an exception: nothing raises for what a peer may write. Sources: KIP-268 and the release's code.
+``leader_rules`` holds the table; here the subscriptions become the numbers that its rows look at,
+and the row that fired becomes one answer a member. Nothing raises for what a peer may write: a
+leader that history lets die is an outcome, with the sentence that says what to do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from probing.events import Refuse
-from probing.models import LeaderModel
+from probing.leader_rules import (
+    LEADER_RULES,
+    OWN_LATEST,
+    Content,
+    GroupVersions,
+    LeaderRule,
+    MemberVersions,
+    Verdict,
+)
 from probing.releases import Release
 from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION, greatest_known_version
 
@@ -20,46 +27,6 @@ ASSIGNMENT_ERROR: Final = 3
 
 _CHECKS_SUPPORTED_SINCE: Final = (2, 5)
 """Kafka's decoder refuses a supported version below the used one from this series on."""
-
-
-class Content(StrEnum):
-    """What an answer holds beside its two numbers."""
-
-    NORMAL = "normal"
-    EMPTY = "empty"
-    PREVIOUS = "previous"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberVersions:
-    """What one subscription says about versions.
-
-    Attributes:
-        member_id: the group's name for the member.
-        used_version: the version that the subscription is written in.
-        latest_supported_version: its second number; not looked at below version 3, which has none.
-        quarantined: the bytes could not be decoded; the numbers mean nothing.
-    """
-
-    member_id: str
-    used_version: int
-    latest_supported_version: int
-    quarantined: bool = False
-
-    @property
-    def supported_as_seen(self) -> int:
-        """Return the supported version as a leader sees it: unknown below version 3."""
-        probes = self.used_version >= EARLIEST_PROBEABLE_VERSION
-        return self.latest_supported_version if probes else UNKNOWN_VERSION
-
-    @property
-    def contradicts_itself(self) -> bool:
-        """Tell whether the two numbers cannot both be true."""
-        too_low = self.supported_as_seen < self.used_version
-        return self.used_version < 1 or (
-            too_low and self.used_version >= EARLIEST_PROBEABLE_VERSION
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,190 +72,6 @@ class LeaderDecision:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupVersions:
-    """What the rows of the table may look at; versions as the leader sees them."""
-
-    release: Release
-    members: tuple[MemberVersions, ...]
-    future: tuple[MemberVersions, ...]
-    quarantined: tuple[MemberVersions, ...]
-    lowest_used: int
-    lowest_supported: int
-
-    @property
-    def latest(self) -> int:
-        """Return the leader's own latest version."""
-        return self.release.latest_version
-
-    @property
-    def undecodable(self) -> tuple[int, ...]:
-        """Return the used versions that a leader without probing cannot decode."""
-        known = self.release.known_versions
-        return tuple(sorted({m.used_version for m in self.members if m.used_version not in known}))
-
-
-class Verdict(StrEnum):
-    """What a row makes of the group."""
-
-    DIES = "the leader dies"
-    ERROR_TO_ALL = "error to everybody"
-    ANSWERS = "answers"
-
-
-_OWN_LATEST: Final = "own latest"
-_LOWEST: Final = "lowest"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderRule:
-    """One row: for which models, when it holds, and how the two kinds of member are answered.
-
-    ``future_numbers`` and ``second_number`` say where a number comes from: the leader's own latest
-    version, or the lowest one in the group. ``why`` is a format string, see ``_sentence``.
-    """
-
-    name: str
-    models: frozenset[LeaderModel]
-    holds: Callable[[GroupVersions], bool]
-    why: str
-    verdict: Verdict = Verdict.ANSWERS
-    others_get: Content = Content.NORMAL
-    future_get: Content = Content.NORMAL
-    future_numbers: str = _LOWEST
-    second_number: str = _LOWEST
-    fixed_version: int | None = None
-
-
-_ALL: Final = frozenset(LeaderModel)
-_PRE_PROBING: Final = frozenset(
-    {LeaderModel.VERSION_1_ONLY, LeaderModel.ALWAYS_VERSION_2, LeaderModel.LOWEST_USED}
-)
-_OURS: Final = frozenset({LeaderModel.NATIVE})
-_OWN_NUMBER: Final = frozenset({LeaderModel.EMPTY_AND_OWN, LeaderModel.KIP_TEXT})
-_DIES_OF_MIXTURE: Final = frozenset(
-    {
-        LeaderModel.EMPTY_AND_OWN,
-        LeaderModel.EMPTY_AND_LOWEST,
-        LeaderModel.SEPARATE_TASKS,
-        LeaderModel.NORMAL_OR_DEAD,
-        LeaderModel.KIP_TEXT,
-    }
-)
-_MIXTURE_TEXT: Final = (
-    "a future subscription (version {future_version}) and one from before 2.0 (version"
-    " {lowest_used}) are in the group at the same time"
-)
-
-
-def _is_mixture(group: GroupVersions) -> bool:
-    """Tell whether a future member stands beside one that cannot be probed with."""
-    return bool(group.future) and group.lowest_used < EARLIEST_PROBEABLE_VERSION
-
-
-LEADER_RULES: Final = (
-    LeaderRule(
-        name="bytes that cannot be decoded",
-        models=_ALL - _OURS,
-        holds=lambda g: bool(g.quarantined),
-        verdict=Verdict.DIES,
-        why="the subscription of {quarantined} cannot be decoded, and the leader ends with it;"
-        " stop that member, or let a native member lead",
-    ),
-    LeaderRule(
-        name="version the leader does not know",
-        models=_PRE_PROBING,
-        holds=lambda g: bool(g.undecodable),
-        verdict=Verdict.DIES,
-        why="unable to decode subscription data: version={undecodable}; {remedy}",
-    ),
-    LeaderRule(
-        name="future member beside version 1 or 2",
-        models=_DIES_OF_MIXTURE,
-        holds=_is_mixture,
-        verdict=Verdict.DIES,
-        why=_MIXTURE_TEXT + ", and a leader of this release ends with it; set upgrade.from on the"
-        " future member too, or finish the second bounce first",
-    ),
-    LeaderRule(
-        name="future member beside version 1 or 2",
-        models=frozenset({LeaderModel.NORMAL_OR_ERROR}),
-        holds=_is_mixture,
-        verdict=Verdict.ERROR_TO_ALL,
-        why=_MIXTURE_TEXT + "; everybody gets error 3 in version {latest}; set upgrade.from on the"
-        " future member too, or finish the second bounce first",
-    ),
-    LeaderRule(
-        name="always version 2",
-        models=frozenset({LeaderModel.ALWAYS_VERSION_2}),
-        holds=lambda _: True,
-        fixed_version=2,
-        why="a leader of this release answers everybody in version 2, whatever they wrote"
-        " (KAFKA-6054)",
-    ),
-    LeaderRule(
-        name="empty answer to future members, own number",
-        models=frozenset({LeaderModel.EMPTY_AND_OWN}),
-        holds=lambda g: bool(g.future),
-        others_get=Content.PREVIOUS,
-        future_get=Content.EMPTY,
-        future_numbers=_OWN_LATEST,
-        second_number=_OWN_LATEST,
-        why="{future} wrote above {latest}: an empty answer to them in the leader's latest version,"
-        " previous tasks to the others",
-    ),
-    LeaderRule(
-        name="empty answer to future members, lowest number",
-        models=frozenset({LeaderModel.EMPTY_AND_LOWEST}),
-        holds=lambda g: bool(g.future),
-        others_get=Content.PREVIOUS,
-        future_get=Content.EMPTY,
-        why="{future} wrote above {latest}: an empty answer to them, previous tasks to the others,"
-        " version {lowest_used} to all",
-    ),
-    LeaderRule(
-        name="separate tasks for future members",
-        models=frozenset({LeaderModel.SEPARATE_TASKS}),
-        holds=lambda g: bool(g.future),
-        others_get=Content.PREVIOUS,
-        why="{future} wrote above {latest}: tasks that nobody had go to them, previous tasks to the"
-        " others, version {lowest_used} to all",
-    ),
-    LeaderRule(
-        name="empty answer to future members, by the text",
-        models=frozenset({LeaderModel.KIP_TEXT}),
-        holds=lambda g: bool(g.future),
-        future_get=Content.EMPTY,
-        future_numbers=_OWN_LATEST,
-        second_number=_OWN_LATEST,
-        why="{future} wrote above {latest}: an empty answer to them in the leader's latest version,"
-        " a regular answer in {lowest_used} to the others",
-    ),
-    LeaderRule(
-        name="lowest used version, own number",
-        models=_OWN_NUMBER,
-        holds=lambda _: True,
-        second_number=_OWN_LATEST,
-        why="version {lowest_used} is the lowest that anybody wrote; the second number is the"
-        " leader's own {latest}",
-    ),
-    LeaderRule(
-        name="future members answered in the lowest version",
-        models=_ALL,
-        holds=lambda g: bool(g.future),
-        why="{future} wrote above {latest}: tasks for everybody in version {lowest_used}, the"
-        " lowest that anybody wrote; the second number {lowest_supported} says how far all can go",
-    ),
-    LeaderRule(
-        name="lowest used version",
-        models=_ALL,
-        holds=lambda _: True,
-        why="version {lowest_used} is the lowest that anybody wrote; the second number"
-        " {lowest_supported} says how far all can go",
-    ),
-)
-
-
 def decide_answers(release: Release, members: Sequence[MemberVersions]) -> LeaderDecision:
     """Return how a leader of ``release`` answers the group.
 
@@ -309,7 +92,7 @@ def decide_answers(release: Release, members: Sequence[MemberVersions]) -> Leade
         # Kafka writes errors in the leader's latest version, which older members cannot read.
         return _decision(group, rule, why, version=group.latest, common=group.latest)
     version = group.lowest_used if rule.fixed_version is None else rule.fixed_version
-    common = group.latest if rule.second_number == _OWN_LATEST else group.lowest_supported
+    common = group.latest if rule.second_number == OWN_LATEST else group.lowest_supported
     return _decision(group, rule, why, version=version, common=_on_the_wire(version, common))
 
 
@@ -323,13 +106,13 @@ def _group_versions(release: Release, members: Sequence[MemberVersions]) -> Grou
     readable = tuple(m for m in everyone if not _is_quarantined(release, m))
     latest = release.latest_version
     lowest_used = min((latest, *(m.used_version for m in readable)))
-    known = greatest_known_version(release.known_versions, at_most=lowest_used)
     return GroupVersions(
         release=release,
         members=readable,
         future=tuple(m for m in readable if m.used_version > latest),
         quarantined=tuple(m for m in everyone if m not in readable),
-        lowest_used=lowest_used if known is None else known,
+        lowest_used=greatest_known_version(release.known_versions, at_most=lowest_used)
+        or lowest_used,
         lowest_supported=min((latest, *(m.supported_as_seen for m in readable))),
     )
 
@@ -337,7 +120,8 @@ def _group_versions(release: Release, members: Sequence[MemberVersions]) -> Grou
 def _is_quarantined(release: Release, member: MemberVersions) -> bool:
     """Tell whether the leader cannot read the member's bytes, or cannot believe its numbers."""
     checks = release.is_native or release.order >= _CHECKS_SUPPORTED_SINCE
-    return member.quarantined or (checks and member.contradicts_itself)
+    nonsense = member.used_version < 1 or (checks and member.contradicts_itself)
+    return member.quarantined or nonsense
 
 
 def _names(members: Sequence[MemberVersions]) -> str:
@@ -410,7 +194,7 @@ def _answer(
         content = Content.ERROR
     elif member in group.future:
         content = rule.future_get
-        if rule.future_numbers == _OWN_LATEST:
+        if rule.future_numbers == OWN_LATEST:
             version = common = group.latest
     return Answer(
         member_id=member.member_id,
