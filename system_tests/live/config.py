@@ -35,8 +35,11 @@ class MemberConfig:
         Raises:
             ValueError: not JSON, or not exactly the attributes of a member.
         """
-        found = json.loads(line)
         names = {field.name for field in fields(cls)}
+        try:
+            found = json.loads(line)
+        except ValueError:
+            found = None
         if not isinstance(found, dict) or set(found) != names:
             raise ValueError(f"a member's configuration is one JSON object with {sorted(names)}")
         return cls(**found)

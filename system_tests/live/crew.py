@@ -38,7 +38,7 @@ class Screen(Protocol):
         """Show the group as it is now."""
 
 
-class MemberDied(Exception):
+class MemberDiedError(Exception):
     """A member ended although nobody had asked it to.
 
     Attributes:
@@ -54,7 +54,7 @@ class MemberDied(Exception):
         super().__init__(f"member {member} died: {why}")
 
 
-class NotInTime(Exception):
+class NotInTimeError(Exception):
     """Something that was waited for did not come in time; the message says what and how long."""
 
 
@@ -76,6 +76,7 @@ class Crew:
         self.reports: list[Report] = []
         self.ended_ms: dict[Incarnation, float] = {}
         self.crashed: set[Incarnation] = set()
+        self.deaths: list[MemberDiedError] = []
         self._options = options
         self._screen = screen
         self._inbox: Inbox = queue.Queue()
@@ -113,7 +114,7 @@ class Crew:
         """Stop a member cleanly and wait until its process is gone.
 
         Raises:
-            NotInTime: it did not stop.
+            NotInTimeError: it did not stop.
         """
         self.ask_to_stop(name)
         self.wait_gone(name)
@@ -139,7 +140,7 @@ class Crew:
         """Wait until a member that was told to end has ended.
 
         Raises:
-            NotInTime: it is still there.
+            NotInTimeError: it is still there.
         """
         life = (name, self._processes[name].incarnation)
         self.wait(
@@ -159,13 +160,15 @@ class Crew:
         """Read reports until `reason` returns None.
 
         Raises:
-            NotInTime: it still gives a reason after `timeout_s`.
-            MemberDied: a member ended without being asked.
+            NotInTimeError: it still gives a reason after `timeout_s`.
+            MemberDiedError: a member ended without being asked.
         """
         deadline = monotonic() + timeout_s
         while (why := reason()) is not None:
+            if self.deaths:
+                raise self.deaths[0]
             if monotonic() > deadline:
-                raise NotInTime(f"after {timeout_s:.0f} s {why}")
+                raise NotInTimeError(f"after {timeout_s:.0f} s {why}")
             self.pump(0.05)
 
     def pump(self, timeout_s: float) -> None:
@@ -231,7 +234,7 @@ class Crew:
         asked = life in self._leaving
         if end.member == FOREIGN:
             if not asked:
-                raise MemberDied(end.member, _how(end), end.last_lines)
+                self.deaths.append(MemberDiedError(end.member, _how(end), end.last_lines))
             return
         why = self.group.members[end.member].why_failed or _how(end)
         clean = asked and (end.status == 0 or life in self.crashed)
@@ -245,7 +248,7 @@ class Crew:
                 for r in self.reports
             ):
                 self.say(why, acting={end.member: Symbol.STOPS})
-            raise MemberDied(end.member, why, end.last_lines)
+            self.deaths.append(MemberDiedError(end.member, why, end.last_lines))
 
 
 def _how(end: ProcessEnded) -> str:

@@ -21,8 +21,8 @@ from kafka.protocol.consumer.metadata import (
 
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
-from system_tests.live.member import Reporter
 from system_tests.live.parent import end_with_parent
+from system_tests.live.reporter import Reporter
 
 # Claims version 7 and then breaks off in the middle of the process id.
 _GARBAGE = b"\x00\x00\x00\x07\x00\x00\x00\x0b" + b"garbage"
@@ -34,7 +34,7 @@ class _GarbageAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # the c
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
         return ConsumerProtocolSubscription(version=1, topics=sorted(topics), user_data=_GARBAGE)
 
-    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002 the client's signature
         raise RuntimeError("a foreign member was made leader; it has no answer for anybody")
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:

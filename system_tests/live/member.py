@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,32 +30,13 @@ from assignor.adapters.kafka_python import StreamsAssignor
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
 from system_tests.live.parent import end_with_parent
+from system_tests.live.reporter import Reporter, now_ms
 
 # A join that ends between two polls is thrown away by the client, so one poll must outlast it.
 _POLL_MS = 1000
 _EXIT_FAILED = 1
 _EXIT_USAGE = 2
 _EXIT_SURROUNDINGS = 3
-
-
-class Reporter:
-    """Writes events to standard output, one line each, from any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __call__(self, event: events.Event, *, at_ms: float | None = None) -> None:
-        """Report one event that happened now, or at `at_ms`."""
-        with self._lock:
-            at_ms = now_ms() if at_ms is None else at_ms
-            line = events.write_report(event, at_ms=at_ms).encode() + b"\n"
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-
-
-def now_ms() -> float:
-    """Read the clock that all processes of a machine share."""
-    return time.monotonic_ns() / 1e6
 
 
 class _Work:

@@ -31,13 +31,15 @@ def count_rebalances(
     reports: Sequence[Report],
     *,
     after_generation: int,
+    until_generation: int,
     gone: Iterable[Incarnation],
 ) -> Rebalances:
-    """Sort the generations above `after_generation` by what caused them.
+    """Sort the generations after one and until another, included, by what caused them.
 
     Args:
         reports: of all members, in the order of their time.
         after_generation: the generation of the first settled group; it and older ones are left out.
+        until_generation: the generation of the last settled group.
         gone: lives that ended before the count ends (stopped, killed, failed).
     """
     taken = _generations_taken(reports)
@@ -45,7 +47,12 @@ def count_rebalances(
     left = {taken[life][-1] + 1 for life in gone if life in taken}
     asked = _generations_asked_for(reports)
     seen = sorted(
-        {g for generations in taken.values() for g in generations if g > after_generation}
+        {
+            generation
+            for generations in taken.values()
+            for generation in generations
+            if after_generation < generation <= until_generation
+        }
     )
     membership = [g for g in seen if g in joined or g in left]
     version = [g for g in seen if g not in membership and g in asked]

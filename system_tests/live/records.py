@@ -53,6 +53,16 @@ def processed_batches(reports: Iterable[Report]) -> dict[int, list[tuple[Records
     return batches
 
 
+def processed_counts(reports: Iterable[Report]) -> dict[int, int]:
+    """Return, per partition, the offset after the last one that anybody has processed."""
+    counts: dict[int, int] = {}
+    for report in reports:
+        if isinstance(report.event, RecordsProcessed):
+            batch = report.event
+            counts[batch.partition] = max(counts.get(batch.partition, 0), batch.last_offset + 1)
+    return counts
+
+
 def coverages(reports: Iterable[Report], *, produced: Mapping[int, int]) -> tuple[Coverage, ...]:
     """Compare what was processed with what was written, partition by partition.
 

@@ -35,11 +35,12 @@ class Evidence:
         crashed: lives that ended without leaving the group.
         used_versions: member -> the version it wrote last, or will write next.
         promised_versions: the versions the path may end with; the first is the usual one.
-        first_generation: generation of the first settled group.
+        first_generation: generation of the first settled group; last_generation: of the last.
         unsettled: why the group was not settled at the end, or None.
         version_bound: how many version-related rebalances the path may cost.
         pause_bound_ms: longest acceptable pause, or None where downtime is asked for.
         until_ms: end of the experiment.
+        quarantined: whether the foreign member was kept apart; None when there was none.
     """
 
     reports: Sequence[Report]
@@ -50,10 +51,12 @@ class Evidence:
     used_versions: Mapping[str, int]
     promised_versions: tuple[int, ...]
     first_generation: int
+    last_generation: int
     unsettled: str | None
     version_bound: int
     pause_bound_ms: float | None
     until_ms: float
+    quarantined: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +76,17 @@ class Verdict:
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Ask all five questions."""
-    return Verdict(
-        checks=(
-            check_records(evidence),
-            check_owners(evidence),
-            check_versions(evidence),
-            check_rebalances(evidence),
-            check_pauses(evidence),
-        )
-    )
+    """Ask all five questions, and the sixth where a foreign member was let in."""
+    checks = [
+        check_records(evidence),
+        check_owners(evidence),
+        check_versions(evidence),
+        check_rebalances(evidence),
+        check_pauses(evidence),
+    ]
+    if evidence.quarantined is not None:
+        checks.append(check_quarantine(evidence))
+    return Verdict(checks=tuple(checks))
 
 
 def check_records(evidence: Evidence) -> Check:
@@ -178,7 +182,10 @@ def check_versions(evidence: Evidence) -> Check:
 def rebalances_of(evidence: Evidence) -> Rebalances:
     """Count the rebalances from the first settled generation to the end."""
     return count_rebalances(
-        evidence.reports, after_generation=evidence.first_generation, gone=evidence.gone
+        evidence.reports,
+        after_generation=evidence.first_generation,
+        until_generation=evidence.last_generation,
+        gone=evidence.gone,
     )
 
 
@@ -228,3 +235,14 @@ def check_pauses(evidence: Evidence) -> Check:
     if not ok:
         sentence += f", longer than {bound:.0f} ms"
     return Check(name="pauses", ok=ok, sentence=sentence, numbers=numbers)
+
+
+def check_quarantine(evidence: Evidence) -> Check:
+    """A member whose bytes nobody can read gets nothing, and everybody else goes on."""
+    ok = bool(evidence.quarantined)
+    sentence = (
+        "the foreign member was quarantined; everybody else went on"
+        if ok
+        else "no leader quarantined the foreign member"
+    )
+    return Check(name="quarantine", ok=ok, sentence=sentence, numbers={"quarantined": ok})

@@ -1,0 +1,308 @@
+"""The experiment: a group on the old release, bounced member by member to the new one.
+
+Each step waits until the group has settled before the next begins, as a careful operator would. The
+end is the same in every experiment: no more records, everything written must be processed, then the
+verdict is asked for while the members still run, so that it judges a living group.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from random import Random
+from time import monotonic
+
+from system_tests.live.crew import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
+from system_tests.live.group import unsettled_reason
+from system_tests.live.order import bounce_order, find_member, member_names
+from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.producer import WordProducer
+from system_tests.live.records import processed_counts
+from system_tests.live.verdict import Evidence, Verdict, judge
+from system_tests.live.world import open_world
+from system_tests.trace import Symbol
+
+_GRACE_S = 1.0
+# A crash costs a session timeout, and the rebalance that notices it as much again at worst.
+_SESSIONS_PER_CRASH = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A member died on the way.
+
+    Attributes:
+        last_lines: the end of its standard error.
+    """
+
+    member: str
+    why: str
+    last_lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How the experiment ended.
+
+    Attributes:
+        verdict: None when it ended early.
+        failure: why it ended early, or None.
+        records: member -> records it processed, duplicates included.
+        seconds: from the first process to the verdict; bounce_seconds without start and end.
+    """
+
+    verdict: Verdict | None
+    failure: str | None
+    death: Death | None
+    used_versions: Mapping[str, int]
+    records: Mapping[str, int]
+    generation: int | None
+    seconds: float
+    bounce_seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the experiment went through and every check is good."""
+        return self.failure is None and self.verdict is not None and self.verdict.ok
+
+
+class LiveBounce:
+    """One experiment, from the first process to the last.
+
+    Args:
+        options: the numbers.
+        plan: the path.
+        screen: where the trace goes.
+    """
+
+    def __init__(self, options: LiveOptions, plan: LivePlan, screen: Screen) -> None:
+        self._options = options
+        self._plan = plan
+        self._screen = screen
+        self._dice = Random(options.seed)  # noqa: S311 an experiment is repeatable, not secret
+        self._names = member_names(options.members)
+        self._killed = False
+        self._garbage_done = False
+        self._quarantined: bool | None = None
+
+    def run(self) -> Outcome:
+        """Run it; call this from the main thread.
+
+        Raises:
+            SurroundingsError: no broker, a port in use, a topic that cannot be made.
+        """
+        with ExitStack() as stack:
+            world = stack.enter_context(open_world(self._options))
+            self._crew = Crew(
+                self._names,
+                bootstrap_servers=world.bootstrap_servers,
+                group_id=world.group_id,
+                topic=world.topic,
+                options=self._options,
+                screen=self._screen,
+                dice=self._dice,
+            )
+            stack.callback(self._crew.end, grace_s=_GRACE_S)
+            self._producer = WordProducer(
+                bootstrap_servers=world.bootstrap_servers,
+                topic=world.topic,
+                partitions=self._options.partitions,
+                rate=self._options.rate,
+            )
+            stack.callback(self._producer.close)
+            began_s = monotonic()
+            bounce_seconds = 0.0
+            verdict, failure, death = None, None, None
+            try:
+                first_generation = self._start_group()
+                bouncing_s = monotonic()
+                for stage in self._plan.stages:
+                    self._bounce(stage)
+                bounce_seconds = monotonic() - bouncing_s
+                verdict = self._finish(first_generation)
+            except MemberDiedError as error:
+                failure = str(error)
+                death = Death(member=error.member, why=error.why, last_lines=error.last_lines)
+            except NotInTimeError as error:
+                failure = str(error)
+            return Outcome(
+                verdict=verdict,
+                failure=failure,
+                death=death,
+                used_versions=self._used_versions(),
+                records={m.name: m.records for m in self._crew.group.members.values()},
+                generation=self._crew.group.generation,
+                seconds=monotonic() - began_s,
+                bounce_seconds=bounce_seconds,
+            )
+
+    # Steps
+
+    def _start_group(self) -> int:
+        self._producer.start()
+        for name in self._names:
+            self._crew.start(name, self._plan.before)
+        self._settle()
+        return self._crew.group.generation or 0
+
+    def _bounce(self, stage: Stage) -> None:
+        if self._options.offline:
+            self._bounce_offline(stage)
+            return
+        order = list(
+            bounce_order(
+                self._options.order, self._names, leader=self._crew.group.leader, dice=self._dice
+            )
+        )
+        self._crew.say(f"bounce to {stage.describe()}, order {' '.join(order)}")
+        half = len(order) // 2
+        done: set[str] = set()
+        for position, name in enumerate(order):
+            if position == half and self._options.kill is not None and not self._killed:
+                done.add(self._kill_one(stage))
+            if name not in done:
+                self._crew.stop(name)
+                self._crew.start(name, stage)
+                self._settle()
+                done.add(name)
+            if self._options.garbage and not self._garbage_done:
+                self._let_foreign_member_in(stage)
+
+    def _bounce_offline(self, stage: Stage) -> None:
+        self._crew.say(f"offline upgrade to {stage.describe()}: stop all, start all")
+        for name in self._names:
+            self._crew.ask_to_stop(name)
+        for name in self._names:
+            self._crew.wait_gone(name)
+        for name in self._names:
+            self._crew.start(name, stage)
+        self._settle()
+
+    def _kill_one(self, stage: Stage) -> str:
+        self._killed = True
+        wanted = self._options.kill or ""
+        victim = self._crew.group.leader if wanted == "leader" else find_member(wanted, self._names)
+        victim = victim or self._names[0]
+        self._crew.kill(victim)
+        self._crew.start(victim, stage)
+        self._settle(extra_s=self._options.session_timeout_ms / 1000 * _SESSIONS_PER_CRASH)
+        return victim
+
+    def _let_foreign_member_in(self, stage: Stage) -> None:
+        self._garbage_done = True
+        crew = self._crew
+        crew.start_foreign(stage)
+        crew.wait(
+            lambda: (
+                None
+                if crew.group.decision and crew.group.decision.quarantined_members
+                else "no leader has quarantined the foreign member"
+            ),
+            timeout_s=self._options.settle_timeout_s,
+        )
+        self._quarantined = True
+        self._settle()
+        crew.stop(FOREIGN)
+        crew.wait(
+            lambda: (
+                "the foreign member is still in the group"
+                if crew.group.decision and crew.group.decision.quarantined_members
+                else None
+            ),
+            timeout_s=self._options.settle_timeout_s,
+        )
+        self._settle()
+
+    def _finish(self, first_generation: int) -> Verdict:
+        crew = self._crew
+        self._producer.stop()
+        if self._producer.failed:
+            raise NotInTimeError(f"a record could not be written: {self._producer.failed}")
+        crew.say(f"no more records; {sum(self._producer.counts().values())} are written")
+        crew.wait(self._unprocessed, timeout_s=self._options.settle_timeout_s)
+        gone = frozenset(crew.ended_ms)
+        unsettled = unsettled_reason(
+            crew.group,
+            partitions=self._options.partitions,
+            now_ms=monotonic() * 1000,
+            quiet_ms=0,
+        )
+        used_versions = self._used_versions()
+        self._stop_all()
+        stages = self._plan.stages
+        per_round = self._options.members + 1
+        return judge(
+            Evidence(
+                reports=tuple(crew.reports),
+                written_ms=self._producer.written_ms(),
+                ended_ms=crew.ended_ms,
+                gone=gone,
+                crashed=frozenset(crew.crashed),
+                used_versions=used_versions,
+                promised_versions=self._plan.promised_versions,
+                first_generation=first_generation,
+                last_generation=self._last_generation,
+                unsettled=unsettled,
+                version_bound=per_round * len(stages) if self._plan.extra_rebalances else 0,
+                pause_bound_ms=self._pause_bound_ms(),
+                until_ms=monotonic() * 1000,
+                quarantined=self._quarantined,
+            )
+        )
+
+    def _stop_all(self) -> None:
+        crew = self._crew
+        self._last_generation = crew.group.generation or 0
+        for name in self._names:
+            crew.ask_to_stop(name)
+        for name in self._names:
+            crew.wait_gone(name)
+
+    # Questions
+
+    def _settle(self, *, extra_s: float = 0.0) -> None:
+        crew, options = self._crew, self._options
+
+        def reason() -> str | None:
+            if self._producer.failed:
+                return f"a record could not be written: {self._producer.failed}"
+            return unsettled_reason(
+                crew.group,
+                partitions=options.partitions,
+                now_ms=monotonic() * 1000,
+                quiet_ms=options.quiet_ms,
+            )
+
+        try:
+            crew.wait(reason, timeout_s=options.settle_timeout_s + extra_s)
+        except NotInTimeError as error:
+            raise NotInTimeError(f"the group did not settle: {error}") from error
+        listed = ", ".join(f"{m.name} {len(m.active_tasks)}" for m in crew.group.alive)
+        leader = crew.group.leader
+        crew.say(
+            f"settled; tasks {listed}",
+            acting={} if leader is None else {leader: Symbol.LEADS},
+        )
+
+    def _unprocessed(self) -> str | None:
+        if self._producer.failed:
+            return f"a record could not be written: {self._producer.failed}"
+        processed = processed_counts(self._crew.reports)
+        behind = {
+            partition: count - processed.get(partition, 0)
+            for partition, count in self._producer.counts().items()
+            if processed.get(partition, 0) < count
+        }
+        if not behind:
+            return None
+        return f"{sum(behind.values())} records are not processed (partitions {sorted(behind)})"
+
+    def _used_versions(self) -> dict[str, int]:
+        return {
+            m.name: m.used_version for m in self._crew.group.alive if m.used_version is not None
+        }
+
+    def _pause_bound_ms(self) -> float | None:
+        if self._options.offline:
+            return None
+        sessions = 1 + (_SESSIONS_PER_CRASH if self._crew.crashed else 0)
+        return float(self._options.session_timeout_ms * sessions)

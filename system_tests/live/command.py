@@ -1,0 +1,216 @@
+"""``rolling-bounce live``: options in, trace and verdict out, exit status."""
+
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+
+from probing import ReleaseError
+from system_tests.live.bounce import LiveBounce, Outcome
+from system_tests.live.order import OrderError, check_order, find_member, member_names
+from system_tests.live.path import PathError, Switches, plan_path
+from system_tests.live.plan import LiveOptions, LivePlan
+from system_tests.live.report import outcome_json, summary_lines
+from system_tests.live.screen import PlainScreen, SilentScreen, TerminalScreen
+from system_tests.live.world import SurroundingsError
+from system_tests.trace import LEGEND
+
+_EXIT_BAD = 1
+_EXIT_USAGE = 2
+_EXIT_SURROUNDINGS = 3
+_EXIT_INTERRUPTED = 130
+_MAX_MEMBERS = 26
+
+_EPILOG = f"""
+\b
+Examples:
+  rolling-bounce live --from 3.1 --to native --members 3 --seed 7
+  rolling-bounce live --from 0.10.2 --to 2.0            two bounces, upgrade.from set and removed
+  rolling-bounce live --from 0.10.2 --to 2.0 --no-pin   what happens without it
+  rolling-bounce live --from 2.8 --to 3.2 --members 5 --kill leader
+  rolling-bounce live --from 3.1 --to native --format json | jq .checks
+
+\b
+The trace has a lane per member:
+  {LEGEND}
+
+\b
+Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible path,
+3 the surroundings failed (no broker, port in use).
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--from", "old", required=True, metavar="RELEASE", help="What the group runs.")
+@click.option("--to", "new", required=True, metavar="RELEASE", help="What it is brought to.")
+@click.option(
+    "--members",
+    type=click.IntRange(1, _MAX_MEMBERS),
+    default=3,
+    show_default=True,
+    help="Processes.",
+)
+@click.option(
+    "--partitions", type=click.IntRange(1, 1000), default=6, show_default=True, help="Of the topic."
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(1, 20_000),
+    default=200.0,
+    show_default=True,
+    help="Records written per second.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the order and the ids.")
+@click.option(
+    "--order",
+    default="random",
+    show_default=True,
+    help="leader-last, leader-first, random, or members: 1,2,0 or b,c,a.",
+)
+@click.option("--no-pin", is_flag=True, help="One bounce without upgrade.from, come what may.")
+@click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
+@click.option(
+    "--kill", metavar="leader|MEMBER", help="SIGKILL it in the middle of the first bounce."
+)
+@click.option("--garbage", is_flag=True, help="Let a foreign member in that nobody can read.")
+@click.option(
+    "--bootstrap-server", metavar="HOST:PORT", help="A broker instead of the embedded one."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Of the embedded broker; 0: any free."
+)
+@click.option(
+    "--session-timeout-ms", type=click.IntRange(1000, 300_000), default=6000, show_default=True
+)
+@click.option("--heartbeat-ms", type=click.IntRange(50, 60_000), default=300, show_default=True)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(1, 3600),
+    default=30.0,
+    show_default=True,
+    help="Seconds that the group may take to settle after each step.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@click.option("--verbose", is_flag=True, help="With json: the trace on stderr.")
+@click.option("--force", is_flag=True, help="Take a path that is known to be broken.")
+def live(**given: Any) -> None:
+    """Bounce a group of real processes, one by one, and judge what happened.
+
+    Real consumers, one process each, read a topic that is written all the while. They emulate
+    RELEASE: x.y for its newest patch, x.y.z, or native.
+    """
+    options, plan = _prepare(given)
+    names = member_names(options.members)
+    title = f"{plan.before.release} -> {plan.stages[-1].release}, seed {options.seed}"
+    screen: PlainScreen | TerminalScreen
+    if given["form"] == "json":
+        screen = (PlainScreen if given["verbose"] else SilentScreen)(sys.stderr, names)
+    elif sys.stdout.isatty():
+        screen = TerminalScreen(Console(), names, title=title)
+    else:
+        screen = PlainScreen(sys.stdout, names)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with screen:
+            outcome = LiveBounce(options, plan, screen).run()
+    except SurroundingsError as error:
+        _refuse(str(error), _EXIT_SURROUNDINGS)
+    except KeyboardInterrupt:
+        _refuse("interrupted; every member and the broker are stopped", _EXIT_INTERRUPTED)
+    _print(outcome, plan, options, form=given["form"])
+    sys.exit(0 if outcome.ok else _EXIT_BAD)
+
+
+def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
+    """Check everything that can be checked before anything is started."""
+    names = member_names(given["members"])
+    try:
+        check_order(given["order"], names)
+        if given["kill"] not in (None, "leader"):
+            find_member(given["kill"], names)
+        plan = plan_path(
+            given["old"],
+            given["new"],
+            Switches(no_pin=given["no_pin"], offline=given["offline"], force=given["force"]),
+        )
+    except (OrderError, ReleaseError, PathError) as error:
+        _refuse(str(error), _EXIT_USAGE)
+    _check_combinations(given)
+    options = LiveOptions(
+        members=given["members"],
+        partitions=given["partitions"],
+        rate=given["rate"],
+        seed=given["seed"],
+        order=given["order"],
+        offline=given["offline"],
+        kill=given["kill"],
+        garbage=given["garbage"],
+        bootstrap_server=given["bootstrap_server"],
+        port=given["port"],
+        session_timeout_ms=given["session_timeout_ms"],
+        heartbeat_ms=given["heartbeat_ms"],
+        settle_timeout_s=given["timeout_s"],
+    )
+    return options, plan
+
+
+_Given = dict[str, Any]
+_CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
+    (
+        lambda given: given["offline"] and given["kill"] is not None,
+        "--kill needs a rolling bounce; leave --offline out",
+    ),
+    (
+        lambda given: given["offline"] and given["garbage"],
+        "--garbage needs a rolling bounce; leave --offline out",
+    ),
+    (
+        lambda given: given["offline"] and given["no_pin"],
+        "--offline never pins; leave --no-pin out",
+    ),
+    (
+        lambda given: given["bootstrap_server"] is not None and given["port"] != 0,
+        "--port is the embedded broker's; leave it or --bootstrap-server out",
+    ),
+    (
+        lambda given: 3 * given["heartbeat_ms"] > given["session_timeout_ms"],
+        "--session-timeout-ms must be at least three times --heartbeat-ms; raise it",
+    ),
+)
+
+
+def _check_combinations(given: _Given) -> None:
+    for conflicts, sentence in _CONFLICTS:
+        if conflicts(given):
+            _refuse(sentence, _EXIT_USAGE)
+
+
+def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str) -> None:
+    if form == "json":
+        click.echo(outcome_json(outcome, plan, options))
+    else:
+        click.echo()
+        for line in summary_lines(outcome, plan):
+            click.echo(line)
+    if outcome.death is not None:
+        for line in outcome.death.last_lines:
+            click.echo(f"  {outcome.death.member}| {line}", err=True)
+        if plan.advice is not None:
+            click.echo(f"rolling-bounce: {plan.advice}", err=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 signal's signature
+    raise KeyboardInterrupt
+
+
+def _refuse(sentence: str, status: int) -> NoReturn:
+    sys.stdout.flush()
+    click.echo(f"rolling-bounce: {sentence}", err=True)
+    sys.exit(status)

@@ -1,0 +1,83 @@
+"""The end of an experiment, for a person and for a program."""
+
+import json
+from collections.abc import Iterator
+
+from system_tests.live.bounce import Outcome
+from system_tests.live.plan import LiveOptions, LivePlan, Stage
+
+_MARKS = {True: "ok  ", False: "FAIL"}
+
+
+def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[str]:
+    """Write the verdict, one line per check, the last line says it in one sentence."""
+    if outcome.verdict is not None:
+        width = max(len(check.name) for check in outcome.verdict.checks)
+        for check in outcome.verdict.checks:
+            yield f"  {_MARKS[check.ok]}  {check.name:<{width}}  {check.sentence}"
+        yield ""
+    path = " -> ".join((plan.before.release, *(stage.describe() for stage in plan.stages)))
+    if outcome.ok:
+        yield f"good: {path}, in {outcome.bounce_seconds:.1f} s of bouncing"
+    elif outcome.failure is not None:
+        yield f"bad: {outcome.failure}"
+    else:
+        yield f"bad: {path}; see the checks that failed"
+
+
+def outcome_json(outcome: Outcome, plan: LivePlan, options: LiveOptions) -> str:
+    """Write one JSON document: stable names, plain types, no newline at its end."""
+    verdict = outcome.verdict
+    document = {
+        "from": plan.before.release,
+        "to": plan.stages[-1].release,
+        "bounces": [_stage(stage) for stage in plan.stages],
+        "seed": options.seed,
+        "order": options.order,
+        "members": [
+            {
+                "name": name,
+                "used_version": outcome.used_versions.get(name),
+                "records": records,
+            }
+            for name, records in sorted(outcome.records.items())
+        ],
+        "ok": outcome.ok,
+        "failure": outcome.failure,
+        "death": None
+        if outcome.death is None
+        else {
+            "member": outcome.death.member,
+            "why": outcome.death.why,
+            "last_lines": list(outcome.death.last_lines),
+        },
+        "advice": plan.advice if outcome.death is not None else None,
+        "checks": []
+        if verdict is None
+        else [
+            {
+                "name": check.name,
+                "ok": check.ok,
+                "sentence": check.sentence,
+                "numbers": dict(check.numbers),
+            }
+            for check in verdict.checks
+        ],
+        "records": None if verdict is None else dict(verdict.numbers("records")),
+        "duplicates": None if verdict is None else verdict.numbers("records")["duplicates"],
+        "versions": None if verdict is None else dict(verdict.numbers("versions")),
+        "rebalances": None if verdict is None else dict(verdict.numbers("rebalances")),
+        "pauses": None if verdict is None else dict(verdict.numbers("pauses")),
+        "generation": outcome.generation,
+        "seconds": round(outcome.seconds, 3),
+        "bounce_seconds": round(outcome.bounce_seconds, 3),
+    }
+    return json.dumps(document, indent=2)
+
+
+def _stage(stage: Stage) -> dict[str, object]:
+    return {
+        "release": stage.release,
+        "upgrade_from": stage.upgrade_from,
+        "latest_version": stage.latest_version,
+    }

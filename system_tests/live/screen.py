@@ -1,0 +1,144 @@
+"""Where the trace goes: a plain stream, a live view on a terminal, or nowhere."""
+
+from collections import deque
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from system_tests.live.group import GroupView, MemberView, Presence
+from system_tests.trace import LEGEND, Symbol, TraceLine, format_header, format_line
+
+_STYLES = {
+    Symbol.LEADS: "cyan",
+    Symbol.STARTS: "green",
+    Symbol.STOPS: "red",
+    Symbol.UPGRADES: "bold green",
+    Symbol.DOWNGRADES: "bold yellow",
+}
+_SHOWN_LINES = 14
+_PER_SECOND = 8
+
+
+class PlainScreen:
+    """One line of text per event; for pipes, files and logs."""
+
+    def __init__(self, stream: TextIO, members: Sequence[str]) -> None:
+        self._stream = stream
+        self._members = tuple(members)
+
+    def __enter__(self) -> Self:
+        """Write legend and header."""
+        self._write(LEGEND)
+        self._write(format_header(self._members))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing to clean up."""
+
+    def line(self, line: TraceLine) -> None:
+        """Write one line at once."""
+        self._write(format_line(line, members=self._members))
+
+    def refresh(self, group: GroupView) -> None:
+        """Do nothing: a stream shows events only."""
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class SilentScreen(PlainScreen):
+    """Nothing is shown; for programs that read the JSON at the end."""
+
+    def _write(self, text: str) -> None:
+        del text
+
+
+class TerminalScreen:
+    """A table of the members over the last lines of the trace; the whole trace stays at the end."""
+
+    def __init__(self, console: Console, members: Sequence[str], *, title: str) -> None:
+        self._console = console
+        self._members = tuple(members)
+        self._title = title
+        self._lines: list[TraceLine] = []
+        self._last: deque[TraceLine] = deque(maxlen=_SHOWN_LINES)
+        self._live = Live(console=console, refresh_per_second=_PER_SECOND, transient=True)
+        self._group = GroupView.of(members)
+
+    def __enter__(self) -> Self:
+        """Take over the lower part of the terminal."""
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the whole trace and the last table behind."""
+        self._live.__exit__(kind, error, trace)
+        self._console.print(Text(LEGEND, style="dim"))
+        self._console.print(Text(format_header(self._members), style="dim"))
+        for line in self._lines:
+            self._console.print(self._text(line), soft_wrap=True)
+
+    def line(self, line: TraceLine) -> None:
+        """Add one line to the trace."""
+        self._lines.append(line)
+        self._last.append(line)
+
+    def refresh(self, group: GroupView) -> None:
+        """Redraw."""
+        self._group = group
+        self._live.update(
+            Group(
+                self._table(),
+                Text(format_header(self._members), style="dim"),
+                *(self._text(line) for line in self._last),
+                Text(LEGEND, style="dim"),
+            )
+        )
+
+    def _text(self, line: TraceLine) -> Text:
+        style = next((_STYLES[symbol] for symbol in line.lanes if symbol in _STYLES), "")
+        return Text(
+            format_line(line, members=self._members), style=style, no_wrap=True, overflow="ellipsis"
+        )
+
+    def _table(self) -> Table:
+        table = Table(title=self._title, title_justify="left", expand=False)
+        for name in ("member", "release", "used", "generation", "tasks", "records"):
+            table.add_column(name, justify="right" if name in ("generation", "records") else "left")
+        for member in self._group.members.values():
+            table.add_row(*_cells(member, leads=member.name == self._group.leader))
+        return table
+
+
+def _cells(member: MemberView, *, leads: bool) -> tuple[str, ...]:
+    if member.presence is not Presence.UP:
+        state = "[red]failed[/]" if member.presence is Presence.FAILED else "[dim]down[/]"
+        return f"{member.name}", state, "", "", "", str(member.records)
+    pin = f" upgrade.from {member.upgrade_from}" if member.upgrade_from else ""
+    used = "" if member.used_version is None else f"v{member.used_version}"
+    if member.latest_supported_version not in (None, member.used_version):
+        used += f" of v{member.latest_supported_version}"
+    return (
+        f"{member.name} {'[cyan]leads[/]' if leads else ''}".rstrip(),
+        member.release + pin,
+        used,
+        "joining" if member.generation is None else str(member.generation),
+        " ".join(member.active_tasks) or "[dim]none[/]",
+        str(member.records),
+    )

@@ -1,0 +1,99 @@
+"""Where an experiment runs: the embedded broker in a thread, or a broker that is already there."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+
+from system_tests.broker import BrokerConfig, running_broker
+from system_tests.live.plan import LiveOptions
+
+_TOPIC = "words"
+_GROUP = "word-count"
+_CONNECT_MS = 5000
+_UNIQUE = 8
+
+
+class SurroundingsError(Exception):
+    """Something around the experiment failed: no broker, a port in use; the message says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A broker with an empty topic, and the names to use on it."""
+
+    bootstrap_servers: str
+    group_id: str
+    topic: str
+
+
+@contextmanager
+def open_world(options: LiveOptions) -> Iterator[World]:
+    """Provide a broker and an empty topic, and clean up afterwards.
+
+    Raises:
+        SurroundingsError: the broker cannot be reached or started, or refuses the topic.
+    """
+    if options.bootstrap_server is not None:
+        # A shared broker: names of our own, so that nothing that lives there is touched.
+        unique = uuid.uuid4().hex[:_UNIQUE]
+        world = World(
+            bootstrap_servers=options.bootstrap_server,
+            group_id=f"rolling-bounce-{_GROUP}-{unique}",
+            topic=f"rolling-bounce-{_TOPIC}-{unique}",
+        )
+        with _topic(world, options.partitions, keep=False):
+            yield world
+        return
+    with _embedded_broker(options) as bootstrap_servers:
+        world = World(bootstrap_servers=bootstrap_servers, group_id=_GROUP, topic=_TOPIC)
+        with _topic(world, options.partitions, keep=True):
+            yield world
+
+
+@contextmanager
+def _embedded_broker(options: LiveOptions) -> Iterator[str]:
+    try:
+        context = running_broker(BrokerConfig(ports=(options.port,)))
+        broker = context.__enter__()
+    except OSError as error:
+        raise SurroundingsError(
+            f"the embedded broker cannot listen on port {options.port}: {error.strerror or error}; "
+            "choose another --port, or 0 for a free one"
+        ) from error
+    try:
+        yield broker.bootstrap_servers
+    finally:
+        context.__exit__(None, None, None)
+
+
+@contextmanager
+def _topic(world: World, partitions: int, *, keep: bool) -> Iterator[None]:
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=world.bootstrap_servers,
+            client_id="rolling-bounce",
+            request_timeout_ms=_CONNECT_MS,
+        )
+    except (KafkaError, ValueError) as error:
+        raise SurroundingsError(
+            f"no broker answers at {world.bootstrap_servers} ({type(error).__name__}); "
+            "start one or correct --bootstrap-server"
+        ) from error
+    try:
+        try:
+            admin.create_topics([NewTopic(world.topic, partitions, -1)])
+        except KafkaError as error:
+            raise SurroundingsError(
+                f"the broker at {world.bootstrap_servers} refuses to create the topic "
+                f"{world.topic}: {error}"
+            ) from error
+        yield
+        if not keep:
+            with suppress(KafkaError):
+                admin.delete_topics([world.topic])
+    finally:
+        admin.close()

@@ -1,0 +1,69 @@
+from system_tests.live.events import AssignmentTaken, RejoinRequested, Report
+from system_tests.live.rebalances import count_rebalances
+
+
+def took(member, *generations, incarnation=0):
+    return [
+        Report(
+            member=member,
+            incarnation=incarnation,
+            at_ms=generation,
+            event=AssignmentTaken(
+                generation=generation,
+                version=10,
+                commonly_supported_version=10,
+                active_tasks=(),
+                standby_tasks=(),
+                error_code=0,
+            ),
+        )
+        for generation in generations
+    ]
+
+
+def asked(member, *, after, for_version=True, incarnation=0):
+    event = RejoinRequested(
+        rule="r", why="w", used_version_before=11, used_version_after=10, for_version=for_version
+    )
+    return Report(member=member, incarnation=incarnation, at_ms=after + 0.5, event=event)
+
+
+def count(*reports, gone=(), after=1, until=99):
+    rows = [row for report in reports for row in (report if isinstance(report, list) else [report])]
+    rows.sort(key=lambda report: report.at_ms)
+    return count_rebalances(rows, after_generation=after, until_generation=until, gone=gone)
+
+
+def test_a_clean_bounce_costs_a_leave_and_a_join():
+    found = count(took("a", 1, 2, 3), took("b", 1), took("b", 3, incarnation=1), gone=[("b", 0)])
+    assert (found.membership, found.version, found.followup) == ((2, 3), (), ())
+
+
+def test_a_rejoin_for_the_version_costs_the_next_generation():
+    found = count(
+        took("a", 1, 2, 3, 4),
+        took("b", 1),
+        took("b", 3, 4, incarnation=1),
+        asked("b", after=3, incarnation=1),
+        gone=[("b", 0)],
+    )
+    assert (found.membership, found.version, found.total) == ((2, 3), (4,), 3)
+
+
+def test_several_requests_that_meet_are_one_rebalance():
+    found = count(took("a", 1, 2), took("b", 1, 2), asked("a", after=1), asked("b", after=1))
+    assert found.version == (2,)
+
+
+def test_a_request_that_meets_a_join_is_counted_as_membership():
+    found = count(took("a", 1, 2), took("b", 2), asked("a", after=1))
+    assert (found.membership, found.version) == ((2,), ())
+
+
+def test_a_rejoin_for_another_reason_is_a_followup():
+    found = count(took("a", 1, 2), asked("a", after=1, for_version=False))
+    assert (found.version, found.followup) == ((), (2,))
+
+
+def test_generations_outside_the_bounce_are_left_out():
+    assert count(took("a", 1, 2, 3, 4), after=2, until=3).total == 1
