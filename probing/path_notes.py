@@ -33,14 +33,14 @@ def _format_notes(old: Release, new: Release) -> list[str]:
     notes = []
     for row in data.FORMATS:
         changed = old.order < _order(row.changed_in) <= new.order
-        if not changed:
-            continue
-        if value is not None and value.standing is Standing.CRASHES:
+        if not changed or value is None or value.standing is Standing.REFUSED:
+            continue  # where the value is unknown or refused, there is no direct way at all
+        if value.standing is Standing.CRASHES:
             notes.append(
                 f"{row.name}: two bounces would be needed, and upgrade.from={old.series} is"
                 f" {value.why} in {new.name}; take a later patch of {new.series}"
             )
-        elif value is not None and row.name in value.formats:
+        elif row.name in value.formats:
             notes.append(
                 f"{row.name}: an application that has them needs two bounces, the first with"
                 f" upgrade.from={old.series}"
@@ -63,10 +63,7 @@ def _setting_notes(old: Release, new: Release) -> list[str]:
     if value is not None and value.standing is Standing.CRASHES:
         return [f"do not set upgrade.from={old.series} on {new.name}: it is {value.why}"]
     if value is None and newest < _order(old.series) and old.series != new.series:
-        return [
-            f"upgrade.from={old.series} is unknown to {new.name} and would do nothing there;"
-            " leave it out"
-        ]
+        return [f"upgrade.from={old.series} is unknown to {new.name} and not needed; leave it out"]
     return []
 
 
@@ -76,10 +73,11 @@ def _protocol_notes(old: Release, new: Release) -> list[str]:
     mixed = old.is_native != new.is_native
     if not mixed or other.rebalance_protocol is RebalanceProtocol.EAGER:
         return []
-    return [
+    note = (
         f"members of {other.name} move partitions cooperatively and native ones eagerly; the"
         " leader withholds a task until its cooperative owner has given it up"
-    ]
+    )
+    return [note]
 
 
 def _way_back_notes(old: Release, new: Release) -> list[str]:

@@ -1,4 +1,4 @@
-"""From one release to another by rolling bounces: how many, with which ``upgrade.from``, or why not.
+"""From one release to another by rolling bounces: how many, with which setting, or why not.
 
 A bounce puts every member, one at a time, on another program or another setting; until the last
 one, both sorts are in the group and anyone may lead. One ordered table decides, first row wins, for
@@ -164,9 +164,8 @@ def _eager_bridges(_: _Pair) -> tuple[str, ...]:
 
 def _fixed_bridges(_: _Pair) -> tuple[str, ...]:
     """Return where the leader says the lowest supported version."""
-    return tuple(
-        release.name for release in RELEASES if release.leader_model is LeaderModel.EMPTY_AND_LOWEST
-    ) + ("2.4",)
+    model = LeaderModel.EMPTY_AND_LOWEST
+    return (*(release.name for release in RELEASES if release.leader_model is model), "2.4")
 
 
 def _backport_bridges(pair: _Pair) -> tuple[str, ...]:
@@ -285,9 +284,8 @@ def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:
     """Fill in a row's sentence."""
     lower, higher = pair.lower, pair.higher
     whys = {
-        BounceReason.METADATA: f"members of {lower.name} read up to version"
-        f" {lower.latest_version} and cannot be probed",
-        BounceReason.PROTOCOL: f"members of {lower.name} know the eager rebalance protocol only",
+        BounceReason.METADATA: f"read up to version {lower.latest_version} and cannot be probed",
+        BounceReason.PROTOCOL: "know the eager rebalance protocol only",
     }
     upwards = pair.direction is Direction.UPGRADE
     return template.format(
@@ -298,7 +296,8 @@ def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:
         lower_latest=lower.latest_version,
         higher_latest=higher.latest_version,
         value=lower.series,
-        pin_why=" and ".join(whys[reason] for reason in pair.pin_reasons),
+        pin_why=f"members of {lower.name} "
+        + ", and ".join(whys[reason] for reason in pair.pin_reasons),
         second="take it out again" if upwards else f"start the members as {pair.new.name}",
         bridges=", ".join(bridges),
         detour=f"go by {' or '.join(bridges)}, or " if bridges else "",
