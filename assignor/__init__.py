@@ -1,1 +1,89 @@
-"""Who runs which task: topology, group state, strategies, leader and member."""
+"""Who runs which task: topology, group state, strategies, leader and member.
+
+Sans-IO apart from `adapters` (which connect a client library) and `cli`.
+"""
+
+from assignor.config import AssignmentConfig, config_from_mapping
+from assignor.errors import (
+    ConfigError,
+    CopartitionMismatch,
+    LeaderRefused,
+    MemberRefused,
+    MissingSourceTopic,
+    PartitionCountUnknown,
+    TaskAssignmentError,
+    TopologyError,
+)
+from assignor.leader import GroupAnswer, LeaderSettings, assign_group
+from assignor.listener import TasksListener
+from assignor.member import MemberIdentity, Received, StreamsMember, TasksHeld
+from assignor.observer import (
+    AnswersDecided,
+    AssignmentTaken,
+    MemberFailed,
+    Observation,
+    Observer,
+    RejoinRequested,
+    SubscriptionWritten,
+)
+from assignor.partitions import TaskPlan, plan_tasks
+from assignor.state import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    NOBODY,
+    ClientInput,
+    GroupState,
+    Strategy,
+    TaskAssignment,
+    group_state,
+    validate,
+)
+from assignor.sticky import sticky
+from assignor.subscriptions import GroupMember
+from assignor.threads import assign_threads
+from assignor.topology import RepartitionTopic, Subtopology, Topology
+
+__all__ = [
+    "LAG_RUNNING",
+    "LAG_UNKNOWN",
+    "NOBODY",
+    "AnswersDecided",
+    "AssignmentConfig",
+    "AssignmentTaken",
+    "ClientInput",
+    "ConfigError",
+    "CopartitionMismatch",
+    "GroupAnswer",
+    "GroupMember",
+    "GroupState",
+    "LeaderRefused",
+    "LeaderSettings",
+    "MemberFailed",
+    "MemberIdentity",
+    "MemberRefused",
+    "MissingSourceTopic",
+    "Observation",
+    "Observer",
+    "PartitionCountUnknown",
+    "Received",
+    "RejoinRequested",
+    "RepartitionTopic",
+    "Strategy",
+    "StreamsMember",
+    "SubscriptionWritten",
+    "Subtopology",
+    "TaskAssignment",
+    "TaskAssignmentError",
+    "TaskPlan",
+    "TasksHeld",
+    "TasksListener",
+    "Topology",
+    "TopologyError",
+    "assign_group",
+    "assign_threads",
+    "config_from_mapping",
+    "group_state",
+    "plan_tasks",
+    "sticky",
+    "validate",
+]

@@ -72,7 +72,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "acceptable_recovery_lag": ("a whole number of offsets, 0 or more", _is_int(0)),
     "max_warmup_replicas": ("a whole number, 1 or more", _is_int(1)),
     "probing_rebalance_interval_ms": ("milliseconds, 60000 or more", _is_int(60_000)),
-    "rack_aware_assignment_strategy": (f"one of {', '.join(_STRATEGIES)}", _STRATEGIES.__contains__),
+    "rack_aware_assignment_strategy": (
+        f"one of {', '.join(_STRATEGIES)}",
+        _STRATEGIES.__contains__,
+    ),
     "rack_aware_assignment_traffic_cost": ("null or a whole number, 0 or more", _is_cost),
     "rack_aware_assignment_non_overlap_cost": ("null or a whole number, 0 or more", _is_cost),
     "rack_aware_assignment_tags": ("at most 5 keys of 1 to 20 characters", _are_tags),

@@ -9,6 +9,7 @@ RebalanceError                 encoding: never raised itself
   - CopartitionMismatch        topics joined with each other differ in their partition counts
   - PartitionCountUnknown      the count of a repartition topic cannot be derived
   - LeaderRefused              the group's versions leave this leader no answer (KIP-268)
+  - MemberRefused              the version to write next is one that this member cannot write
 ```
 """
 
@@ -22,7 +23,7 @@ class TopologyError(RebalanceError):
 
 
 class ConfigError(RebalanceError):
-    """A setting is unknown or out of range; the message names the nearest known one or the range."""
+    """A setting is unknown or out of range; the message says what is known or allowed."""
 
 
 class TaskAssignmentError(RebalanceError):
@@ -76,3 +77,7 @@ class PartitionCountUnknown(TaskAssignmentError):
 
 class LeaderRefused(TaskAssignmentError):
     """This leader has no answer for the versions in the group, as its release behaves."""
+
+
+class MemberRefused(TaskAssignmentError):
+    """This member was told to write a version that its release does not know (KAFKA-8649)."""

@@ -6,16 +6,16 @@ followed becomes a `failure`, a sentence.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from assignor.endpoints import parse_endpoint
+from assignor.errors import MemberRefused
 from encoding import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
     Assignment,
     DecodeError,
-    EncodeError,
     Subscription,
     TaskId,
     TaskOffsetSums,
@@ -26,6 +26,9 @@ from encoding import (
 from probing import (
     AssignmentReceived,
     Command,
+    IgnoreTasks,
+    KeepVersion,
+    MemberModel,
     MemberState,
     Refuse,
     Release,
@@ -35,6 +38,8 @@ from probing import (
 )
 
 _UNIQUE_FIELD_SINCE = 8
+# Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
+_FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +72,13 @@ class Received:
     Attributes:
         assignment: decoded, or None when the bytes could not be read.
         commands: what probing asks for, in order.
+        for_version: a rejoin among them is only for the version, no follow-up.
         failure: why this member cannot follow, or "".
     """
 
     assignment: Assignment | None
     commands: tuple[Command, ...] = ()
+    for_version: bool = False
     failure: str = ""
 
 
@@ -113,18 +120,18 @@ class StreamsMember:
             error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671).
 
         Raises:
-            EncodeError: the version to write is one that this release cannot write (KAFKA-8649), or
-                a value does not fit on the wire.
+            MemberRefused: this release cannot write the version that it was told (KAFKA-8649).
+            EncodeError: a value does not fit on the wire.
         """
         version = subscription_version(self.state)
         if isinstance(version, Refuse):
-            raise EncodeError(version.why)
+            raise MemberRefused(version.why)
         sums = dict.fromkeys(self.held.standby, UNKNOWN_OFFSET_SUM) | dict(task_offset_sums or {})
         sums |= dict.fromkeys(self.held.active, RUNNING)
         self._unique += 1
         value = Subscription(
-            version=version.used_version,
-            latest_supported_version=version.latest_supported_version,
+            version=version.used,
+            latest_supported_version=version.latest_supported,
             process_id=self._identity.process_id,
             user_endpoint=self._identity.user_endpoint,
             task_offset_sums=TaskOffsetSums.from_mapping(sums),
@@ -162,25 +169,20 @@ class StreamsMember:
             now_ms=now_ms,
         )
         self.state, commands = member_step(self.state, event)
+        for_version = not any(isinstance(command, KeepVersion) for command in commands)
+        received = Received(assignment=assignment, commands=commands, for_version=for_version)
+        if any(isinstance(command, IgnoreTasks) for command in commands):
+            return received
         refusals = [command.why for command in commands if isinstance(command, Refuse)]
-        if refusals:
+        failure = refusals[0] if refusals else _mismatch(partitions, assignment)
+        if failure:
             self.held = TasksHeld()
-            return Received(assignment=assignment, commands=commands, failure=refusals[0])
-        ordered = sorted(partitions)
-        if len(ordered) != len(assignment.active_tasks):
-            self.held = TasksHeld()
-            return Received(
-                assignment=assignment,
-                commands=commands,
-                failure=f"{len(ordered)} partitions were assigned but "
-                f"{len(assignment.active_tasks)} active task ids; the leader's answer is broken",
-            )
+            return replace(received, failure=failure)
         active: dict[TaskId, tuple[TopicPartition, ...]] = {}
-        for task, partition in zip(assignment.active_tasks, ordered, strict=True):
+        for task, partition in zip(assignment.active_tasks, sorted(partitions), strict=True):
             active[task] = (*active.get(task, ()), partition)
-        standby = {task: tuple(sorted(ps)) for task, ps in assignment.standby_tasks.items()}
-        self.held = TasksHeld(active=active, standby=standby)
-        return Received(assignment=assignment, commands=commands)
+        self.held = TasksHeld(active=active, standby=assignment.standby_tasks)
+        return received
 
     def forget_tasks(self) -> None:
         """Stop claiming tasks: the group went on without this member, so others run them now."""
@@ -199,6 +201,16 @@ class StreamsMember:
         Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
         and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455).
         """
-        if version >= _UNIQUE_FIELD_SINCE or not self._release.rejoins_as_new:
+        if version >= _UNIQUE_FIELD_SINCE or self._release.member_model in _FORCES_REBALANCES:
             return b""
         return bytes([self._unique % 256])
+
+
+def _mismatch(partitions: tuple[TopicPartition, ...], assignment: Assignment) -> str:
+    """Why partitions and task ids do not pair up, or ""."""
+    if len(partitions) == len(assignment.active_tasks):
+        return ""
+    return (
+        f"{len(partitions)} partitions were assigned but {len(assignment.active_tasks)} active "
+        "task ids; the leader's answer is broken, look at the leader's log"
+    )

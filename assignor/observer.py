@@ -21,7 +21,7 @@ class SubscriptionWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersDecided:
-    """This member led and decided: the version of all answers, the rule that fired, who stood out."""
+    """This member led: the version of all answers, the rule that fired, who stood out."""
 
     version: int
     commonly_supported_version: int

@@ -8,13 +8,14 @@ nothing here is of size T x C.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from assignor.config import AssignmentConfig
 from assignor.errors import TaskAssignmentError
-from encoding import TaskId
+from encoding import TaskId, task_order
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -83,9 +84,7 @@ class GroupState:
     def copies(self, task: int) -> list[tuple[int, int]]:
         """(client, lag) of every reported copy of the task with this index, by client."""
         part = slice(self.copy_start[task], self.copy_start[task + 1])
-        return list(
-            zip(self.copy_client[part].tolist(), self.copy_lag[part].tolist(), strict=True)
-        )
+        return list(zip(self.copy_client[part].tolist(), self.copy_lag[part].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -129,7 +128,9 @@ def group_state(
     owner = np.full(len(ordered_tasks), NOBODY, dtype=np.int64)
     rows: list[tuple[int, int, int]] = []
     for number, client in enumerate(ordered):
-        gone = sorted((client.active_tasks | client.lags.keys()) - index_by_task.keys())
+        gone = sorted(
+            (client.active_tasks | client.lags.keys()) - index_by_task.keys(), key=task_order
+        )
         if gone:
             names = ", ".join(map(str, gone[:5]))
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""  # noqa: PLR2004
@@ -138,7 +139,9 @@ def group_state(
             index = index_by_task[task]
             if owner[index] != NOBODY:
                 first = ordered[int(owner[index])].process_id
-                warnings.append(f"task {task} runs on {first} and {client.process_id}; {first} counts")
+                warnings.append(
+                    f"task {task} runs on {first} and {client.process_id}; {first} counts"
+                )
                 continue
             owner[index] = number
         rows.extend(
@@ -169,13 +172,13 @@ def group_state(
 def _check_clients(ordered: list[ClientInput]) -> None:
     if not ordered:
         raise TaskAssignmentError("no clients: a group without members has no assignment")
-    for left, right in zip(ordered, ordered[1:], strict=False):
+    for left, right in pairwise(ordered):
         if left.process_id == right.process_id:
             raise TaskAssignmentError(f"process id {left.process_id} is given twice; merge the two")
     for client in ordered:
         if client.threads < 0:
             raise TaskAssignmentError(f"client {client.process_id} has {client.threads} threads")
-        for task, lag in sorted(client.lags.items()):
+        for task, lag in client.lags.items():
             if lag < LAG_RUNNING:
                 raise TaskAssignmentError(
                     f"client {client.process_id} reports lag {lag} for task {task}; "
@@ -190,16 +193,17 @@ def validate(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
     misses a forgotten task), and that standbys are of known stateful tasks, on known clients, at
     most one copy of a task a client.
     """
-    problems = []
     total, clients = len(state.tasks), len(state.clients)
     if assignment.active.shape != (total,):
         return (f"active has shape {assignment.active.shape}, but there are {total} tasks",)
-    for index in np.flatnonzero((assignment.active < 0) | (assignment.active >= clients)).tolist():
-        problems.append(f"task {state.tasks[index]} has no active client")
+    nowhere = np.flatnonzero((assignment.active < 0) | (assignment.active >= clients))
+    problems = [f"task {state.tasks[index]} has no active client" for index in nowhere.tolist()]
     seen = set()
     for task, client in assignment.standbys:
         if not (0 <= task < total and 0 <= client < clients):
-            problems.append(f"standby ({task}, {client}) names a task or client that does not exist")
+            problems.append(
+                f"standby ({task}, {client}) names a task or client that does not exist"
+            )
         elif not state.stateful[task]:
             problems.append(f"standby of {state.tasks[task]}, which has no state")
         elif assignment.active[task] == client or (task, client) in seen:

@@ -89,7 +89,7 @@ def _place(
         left.extend(released)
     left.extend(tasks[state.owner[tasks] == NOBODY].tolist())
     left = _to_copies(state, sorted(left), active, room)
-    _fill(state, left, active, room)
+    _fill(left, active, room)
 
 
 def _fit(room: IntArray, total: int, capacity: IntArray, already: IntArray) -> None:
@@ -110,7 +110,7 @@ def _fit(room: IntArray, total: int, capacity: IntArray, already: IntArray) -> N
 
 
 def _keep(state: GroupState, own: Sequence[int], quota: int) -> tuple[list[int], list[int]]:
-    """Split a client's tasks into kept and released; released ones come from its largest subtopology."""
+    """Split a client's tasks into kept and released, released from its largest subtopology."""
     if len(own) <= quota:
         return list(own), []
     by_subtopology: dict[int, list[int]] = defaultdict(list)
@@ -143,7 +143,7 @@ def _to_copies(
     return rest
 
 
-def _fill(state: GroupState, left: Sequence[int], active: IntArray, room: IntArray) -> None:
+def _fill(left: Sequence[int], active: IntArray, room: IntArray) -> None:
     """Deal the rest, subtopology by subtopology, to the client with the most room."""
     heap = [(-int(free), client) for client, free in enumerate(room.tolist()) if free > 0]
     heapq.heapify(heap)

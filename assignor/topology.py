@@ -56,7 +56,7 @@ class Subtopology:
 
     @property
     def is_stateful(self) -> bool:
-        """Whether its tasks have a changelog (Kafka Streams' rule: unlogged stores do not count)."""
+        """Whether its tasks have a changelog (unlogged stores do not count, as in Kafka)."""
         return bool(self.changelog_topics)
 
 
@@ -277,7 +277,9 @@ class Topology:
             if parent not in self._graph:
                 raise TopologyError(f"parent {parent!r} of {name!r} is unknown; add it first")
             if parent in self._topic_by_sink:
-                raise TopologyError(f"parent {parent!r} of {name!r} is a sink; sinks forward nothing")
+                raise TopologyError(
+                    f"parent {parent!r} of {name!r} is a sink; sinks forward nothing"
+                )
         self._add_node(name)
         self._graph.add_edges_from((parent, name) for parent in parents)
 
@@ -292,5 +294,5 @@ class Topology:
     def _check_topic(topic: str, *, node: str) -> None:
         if not _TOPIC_NAME.fullmatch(topic) or topic in {".", ".."}:
             raise TopologyError(
-                f"{topic!r} (node {node!r}) is no topic name: 1 to 249 characters of a-z A-Z 0-9 . _ -"
+                f"{topic!r} (node {node!r}) is no topic name: use 1 to 249 of a-z A-Z 0-9 . _ -"
             )

@@ -54,7 +54,9 @@ class _Ledger:
     def _outcome(self, test):
         name = test.rsplit("::", 1)[-1]
         path = test.split("::")[0]
-        found = [o for t, o in self.outcomes.items() if t.startswith(path) and name in t.split("::")]
+        found = [
+            o for t, o in self.outcomes.items() if t.startswith(path) and name in t.split("::")
+        ]
         return set().union(*found) if found else {"not run"}
 
     def pytest_terminal_summary(self, terminalreporter):

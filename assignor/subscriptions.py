@@ -1,0 +1,146 @@
+"""What the subscriptions of a group say: read, grouped by process, never trusted.
+
+Bytes that cannot be decoded are a value here too, with the reason, so that one member's bytes hurt
+nobody else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from assignor.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput
+from encoding import (
+    RUNNING,
+    UNKNOWN_OFFSET_SUM,
+    AssignorError,
+    DecodeError,
+    FutureSubscription,
+    Subscription,
+    TaskId,
+    TopicPartition,
+    decode_subscription,
+)
+from probing import MemberVersions, Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """One member as the JoinGroup response shows it to the leader.
+
+    Attributes:
+        member_id: given by the coordinator.
+        user_data: its subscription blob.
+        owned_partitions: what the consumer protocol says it owns (wire version 1 and up).
+    """
+
+    member_id: str
+    user_data: bytes
+    owned_partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMember:
+    """A member with what its bytes said: a subscription, a future one, or a reason why neither."""
+
+    member: GroupMember
+    subscription: Subscription | FutureSubscription | None
+    unreadable: str = ""
+
+    @property
+    def client(self) -> str:
+        """Key of the process: its id, or the member alone where no process id can be read."""
+        if isinstance(self.subscription, Subscription):
+            return str(self.subscription.process_id)
+        return f"member {self.member.member_id}"
+
+
+def read_member(member: GroupMember, release: Release) -> ReadMember:
+    """Decode a member's blob as `release` would; never raises."""
+    try:
+        value = decode_subscription(member.user_data, known_versions=release.known_versions)
+    except DecodeError as error:
+        return ReadMember(member=member, subscription=None, unreadable=str(error))
+    return ReadMember(member=member, subscription=value)
+
+
+def versions_of(one: ReadMember) -> MemberVersions:
+    """The two numbers of a member, or the mark that nothing could be read."""
+    value = one.subscription
+    if value is None:
+        return MemberVersions(
+            member_id=one.member.member_id,
+            used_version=0,
+            latest_supported_version=0,
+            quarantined=True,
+        )
+    return MemberVersions(
+        member_id=one.member.member_id,
+        used_version=value.version,
+        latest_supported_version=value.latest_supported_version,
+    )
+
+
+def wants_shutdown(one: ReadMember) -> bool:
+    """Whether the member asks the whole application to stop (KIP-671)."""
+    return (
+        isinstance(one.subscription, Subscription)
+        and one.subscription.error_code == AssignorError.SHUTDOWN_REQUESTED
+    )
+
+
+def previous_tasks(
+    one: ReadMember, task_by_partition: Mapping[TopicPartition, TaskId]
+) -> set[TaskId]:
+    """Tasks that ran on this member: what it reports, and what the consumer protocol says."""
+    owned = {task_by_partition[p] for p in one.member.owned_partitions if p in task_by_partition}
+    if isinstance(one.subscription, Subscription):
+        owned |= set(one.subscription.prev_tasks)
+    return owned
+
+
+def clients_of(
+    read: Sequence[ReadMember],
+    task_by_partition: Mapping[TopicPartition, TaskId],
+    end_offset_sums: Mapping[TaskId, int],
+) -> list[ClientInput]:
+    """Merge the members of each process into one client."""
+    parts: dict[str, list[ReadMember]] = {}
+    for one in read:
+        parts.setdefault(one.client, []).append(one)
+    clients = []
+    for process_id, group in sorted(parts.items()):
+        active: set[TaskId] = set()
+        lags: dict[TaskId, int] = {}
+        tags: tuple[tuple[str, str], ...] = ()
+        for one in group:
+            active |= previous_tasks(one, task_by_partition)
+            if isinstance(one.subscription, Subscription):
+                tags = tags or tuple(one.subscription.client_tags.items())
+                for task, offset_sum in one.subscription.task_offset_sums:
+                    lags[task] = _lag(offset_sum, end_offset_sums.get(task))
+        clients.append(
+            ClientInput(
+                process_id=process_id,
+                threads=len(group),
+                active_tasks=frozenset(active),
+                lags=lags,
+                tags=tags,
+            )
+        )
+    return clients
+
+
+def _lag(offset_sum: int, end: int | None) -> int:
+    if offset_sum == RUNNING:
+        return LAG_RUNNING
+    if offset_sum == UNKNOWN_OFFSET_SUM or end is None:
+        return LAG_UNKNOWN
+    return max(0, end - offset_sum)
+
+
+def endpoints_of(read: Sequence[ReadMember]) -> dict[str, str]:
+    """Member id -> endpoint, of the members that serve interactive queries."""
+    return {
+        one.member.member_id: one.subscription.user_endpoint
+        for one in read
+        if isinstance(one.subscription, Subscription) and one.subscription.user_endpoint
+    }

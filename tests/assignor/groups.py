@@ -1,0 +1,86 @@
+"""A group in memory: members and leader joined by bytes, nothing else."""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from assignor import (
+    AssignmentConfig,
+    GroupMember,
+    LeaderSettings,
+    MemberIdentity,
+    StreamsMember,
+    Topology,
+    assign_group,
+    sticky,
+)
+from probing import RejoinNow, find_release
+
+TOPOLOGY = (
+    Topology()
+    .add_source("lines", topics=["lines"])
+    .add_processor("count", parents=["lines"])
+    .add_state_store("counts", processors=["count"])
+)
+
+
+def process_id(number):
+    return UUID(int=number + 1)
+
+
+def start(release="native", *, number=0, upgrade_from=None, endpoint=None):
+    identity = MemberIdentity(process_id=process_id(number), user_endpoint=endpoint)
+    return StreamsMember(find_release(release), identity, upgrade_from=upgrade_from)
+
+
+@dataclass
+class Group:
+    """Members by name; `round` runs one rebalance led by a member of a release."""
+
+    members: dict = field(default_factory=dict)
+    partitions: int = 6
+    config: AssignmentConfig = field(default_factory=AssignmentConfig)
+    strategy: object = sticky
+    last: object = None
+
+    def join(self, name, release="native", **options):
+        self.members[name] = start(release, number=len(self.members), **options)
+        self.members[name].release_name = release
+
+    def settings(self, release):
+        return LeaderSettings(
+            release=find_release(release),
+            subtopologies=TOPOLOGY.subtopologies("app"),
+            config=self.config,
+            strategy=self.strategy,
+        )
+
+    def round(self, leader, *, extra=()):
+        """Run one generation; returns name -> Received."""
+        blobs = [
+            GroupMember(member_id=name, user_data=member.subscription()[1])
+            for name, member in self.members.items()
+        ]
+        settings = self.settings(self.members[leader].release_name)
+        self.last = assign_group(settings, [*blobs, *extra], {"lines": self.partitions})
+        return {
+            name: member.receive(
+                self.last.answers[name].partitions, self.last.answers[name].user_data, now_ms=0
+            )
+            for name, member in self.members.items()
+        }
+
+    def settle(self, leader, *, limit=10):
+        """Rounds until nobody wants to rejoin; returns how many it took."""
+        for rounds in range(1, limit + 1):
+            received = self.round(leader).values()
+            if not any(isinstance(c, RejoinNow) for one in received for c in one.commands):
+                return rounds
+        raise AssertionError(f"not settled after {limit} rounds")
+
+    def used_versions(self):
+        return {name: member.state.used_version for name, member in self.members.items()}
+
+    def owners(self):
+        return {
+            task: name for name, member in self.members.items() for task in member.held.active
+        }

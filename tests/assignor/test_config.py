@@ -1,0 +1,47 @@
+"""Settings: both spellings, unknown names, ranges."""
+
+import pytest
+
+from assignor import AssignmentConfig, ConfigError, config_from_mapping
+
+
+def test_both_spellings_are_read():
+    dotted = config_from_mapping(
+        {"num.standby.replicas": 2, "rack.aware.assignment.traffic_cost": 7}
+    )
+    python = AssignmentConfig(num_standby_replicas=2, rack_aware_assignment_traffic_cost=7)
+    assert dotted == python
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_known_one():
+    with pytest.raises(ConfigError, match=r"did you mean num\.standby\.replicas\?"):
+        config_from_mapping({"num.standby.replica": 1})
+
+
+def test_a_setting_in_both_spellings_is_refused():
+    with pytest.raises(ConfigError, match="given twice"):
+        config_from_mapping({"max.warmup.replicas": 1, "max_warmup_replicas": 2})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_standby_replicas", -1),
+        ("num_standby_replicas", True),
+        ("max_warmup_replicas", 0),
+        ("probing_rebalance_interval_ms", 59_999),
+        ("acceptable_recovery_lag", "10"),
+        ("rack_aware_assignment_strategy", "fastest"),
+        ("rack_aware_assignment_traffic_cost", -1),
+        ("rack_aware_assignment_tags", ("a",) * 6),
+        ("rack_aware_assignment_tags", ("k" * 21,)),
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_its_name_in_kafka(name, value):
+    with pytest.raises(ConfigError, match=name.split("_")[0]):
+        AssignmentConfig(**{name: value})
+
+
+def test_lists_from_files_become_tuples():
+    config = config_from_mapping({"rack.aware.assignment.tags": ["zone"]})
+    assert config.rack_aware_assignment_tags == ("zone",)
