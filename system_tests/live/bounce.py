@@ -138,6 +138,8 @@ class LiveBounce:
     # Steps
 
     def _start_group(self) -> int:
+        for sentence in self._plan.notes[:1]:
+            self._crew.say(sentence)
         self._producer.start()
         for name in self._names:
             self._crew.start(name, self._plan.before)

@@ -39,25 +39,20 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
     """
     before, after = find_release(old), find_release(new)
     path = upgrade_path(before, after)
-    if switches.offline or switches.no_pin:
-        stages: tuple[Stage, ...] = (_stage(after, None),)
-    else:
-        stages = _rolling_stages(path, after, force=switches.force)
+    asked_for = switches.offline or switches.no_pin or switches.force
+    if not path.possible and not asked_for:
+        raise PathError(f"{path.reasons[0]} (--offline does that; --force shows what it prevents)")
+    one_bounce = switches.offline or switches.no_pin or not path.bounces
     return LivePlan(
         before=_stage(before, None),
-        stages=stages,
+        stages=(_stage(after, None),)
+        if one_bounce
+        else tuple(_stage(find_release(b.release), b.upgrade_from) for b in path.bounces),
         promised_versions=(after.latest_version,),
         extra_rebalances=True,
-        advice=_advice(path, after),
+        notes=(*path.reasons, *path.notes),
+        advice=_advice(path),
     )
-
-
-def _rolling_stages(path: UpgradePath, after: Release, *, force: bool) -> tuple[Stage, ...]:
-    if path.possible:
-        return tuple(_stage(bounce.release, bounce.upgrade_from) for bounce in path.bounces)
-    if force:
-        return (_stage(after, None),)
-    raise PathError(path.why)
 
 
 def _stage(release: Release, upgrade_from: str | None) -> Stage:
@@ -66,12 +61,7 @@ def _stage(release: Release, upgrade_from: str | None) -> Stage:
     )
 
 
-def _advice(path: UpgradePath, after: Release) -> str | None:
-    pinned = [bounce for bounce in path.bounces if bounce.upgrade_from is not None]
-    if not pinned:
-        return None
-    first = pinned[0]
-    return (
-        f"bounce every member to {first.release.name} with upgrade.from={first.upgrade_from} "
-        f"first, then once more to {after.name} without it"
-    )
+def _advice(path: UpgradePath) -> str | None:
+    """Say what would have gone well, where one bounce without a pin does not."""
+    needs_advice = not path.possible or any(b.upgrade_from is not None for b in path.bounces)
+    return path.reasons[0] if needs_advice else None

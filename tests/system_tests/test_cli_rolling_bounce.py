@@ -1,0 +1,54 @@
+import pytest
+from click.testing import CliRunner
+
+from system_tests.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_help_shows_the_subcommands_without_loading_them():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "live  Bounce a group of real processes" in result.stdout
+
+
+def test_help_of_live_has_examples_the_legend_and_the_exit_status():
+    result = run("live", "--help")
+    assert result.exit_code == 0
+    for text in ("--from 3.1 --to native", "* leads", "Exit status: 0 the verdict is good"):
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--to 2.0", "--from"),
+        ("--from 9.9 --to 2.0", "'9.9' is unknown; the nearest known releases are"),
+        ("--from 3.1 --to native --members 0", "0 is not in the range"),
+        ("--from 3.1 --to native --order sideways", "or use leader-last, leader-first, random"),
+        ("--from 3.1 --to native --order 0,1", "must name each of a, b, c once"),
+        ("--from 3.1 --to native --kill d", "there is no member 'd'; members are a, b, c"),
+        ("--from 3.1 --to native --kill leader --offline", "leave --offline out"),
+        ("--from 3.1 --to native --offline --no-pin", "leave --no-pin out"),
+        ("--from 3.1 --to native --port 9092 --bootstrap-server x:1", "leave it or"),
+        ("--from 3.1 --to native --heartbeat-ms 3000", "at least three times"),
+        ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
+        ("--from 2.0 --to 4.0", "stop over at one of 3.5"),
+        ("--from 3.1 --to native --rate nan", "rate"),
+        ("--from 3.1 --to native --frm 2", "No such option"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_starts(arguments, expected):
+    result = run("live", *arguments.split())
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_refusal_is_one_sentence_that_says_what_to_do():
+    result = run("live", "--from", "2.0.1", "--to", "2.3.0")
+    assert len(result.stderr.splitlines()) == 1
+    assert "take one of 2.2.2, 2.3.1, 2.4 instead" in result.stderr
+    assert "--force" in result.stderr
