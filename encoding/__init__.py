@@ -2,6 +2,7 @@
 
 from encoding.assignment import decode_assignment, encode_assignment, read_assignment
 from encoding.errors import DecodeError, EncodeError, RebalanceError
+from encoding.explain import Piece, explain
 from encoding.fields import (
     assignment_from_fields,
     assignment_to_fields,
@@ -41,6 +42,7 @@ __all__ = [
     "HostInfo",
     "PartitionsByHost",
     "PartitionsByTask",
+    "Piece",
     "RebalanceError",
     "Subscription",
     "TaskId",
@@ -52,6 +54,7 @@ __all__ = [
     "decode_subscription",
     "encode_assignment",
     "encode_subscription",
+    "explain",
     "read_assignment",
     "read_subscription",
     "subscription_from_fields",

@@ -91,7 +91,10 @@ def record_dtype(name: str, version: int) -> np.dtype[Any] | None:
 
 
 def reader(field: Field, version: int, path: str = "") -> Read:
-    """Reader of one row: ``read(data, offset) -> (wire value, end offset)``."""
+    """Reader of one row: ``read(data, offset) -> (wire value, end offset)``.
+
+    Version 0 stands for "not read yet" in the errors.
+    """
     path = f"{path}{field.name}"
     if field.type in _INTEGERS:
         return _integer_reader(Struct(">" + _INTEGERS[field.type]), version, path)
@@ -117,7 +120,7 @@ def writer(field: Field, version: int, path: str = "") -> Write:
 def _short(path: str, needed: int, data: bytes, offset: int, version: int) -> DecodeError:
     left = len(data) - offset
     what = f"{path} needs {needed} bytes, {left} are left; the peer's blob is cut off"
-    return DecodeError(what, offset=offset, version=version, available=len(data))
+    return DecodeError(what, offset=offset, version=version or None, available=len(data))
 
 
 def _integer_reader(struct: Struct, version: int, path: str) -> Read:
@@ -173,7 +176,7 @@ def _text_reader(type_: str, version: int, path: str) -> Read:
         if length <= 0:
             if length < 0 and null is None:
                 what = f"{path} has length {length}, but it cannot be null"
-                raise DecodeError(what, offset=offset, version=version, available=len(data))
+                raise DecodeError(what, offset=offset, version=version or None, available=len(data))
             return ("" if length != null and length == 0 else None), start
         end = start + length * unit
         if end > len(data):
@@ -181,7 +184,7 @@ def _text_reader(type_: str, version: int, path: str) -> Read:
         text = decode(data[start:end])
         if text is None:
             what = f"{path} is not modified UTF-8"
-            raise DecodeError(what, offset=start, version=version, available=len(data))
+            raise DecodeError(what, offset=start, version=version or None, available=len(data))
         return text, end
 
     return read
@@ -227,7 +230,7 @@ def _array_reader(name: str, version: int, path: str) -> Read:
                 f"{path} claims {count} entries of at least {smallest} bytes,"
                 f" {len(data) - start} bytes are left"
             )
-            raise DecodeError(what, offset=offset, version=version, available=len(data))
+            raise DecodeError(what, offset=offset, version=version or None, available=len(data))
         if dtype is not None:
             records = np.frombuffer(data, dtype, count, start)
             if text is None or records[text].max(initial=0) <= 0:

@@ -198,7 +198,7 @@ def _json(value: object) -> str:
 def _blob(hex_text: str | None, file: IO[bytes] | None) -> bytes:
     if hex_text is not None and hex_text != "-":
         return _unhex_or_refuse(hex_text)
-    stream = file if file is not None else click.get_binary_stream("stdin")
+    stream = file if file is not None else sys.stdin.buffer
     data = stream.read(LINE_LIMIT + 1)
     if len(data) > LINE_LIMIT:
         raise _BadInput(f"the input is longer than {LINE_LIMIT} bytes; it is no metadata blob.")
