@@ -17,6 +17,7 @@ from system_tests.live.order import bounce_order, find_member, member_names
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 from system_tests.live.producer import WordProducer
 from system_tests.live.records import processed_counts
+from system_tests.live.steps import ProbingStep, probing_steps
 from system_tests.live.verdict import Evidence, Verdict, judge
 from system_tests.live.world import open_world
 from system_tests.trace import Symbol
@@ -47,6 +48,7 @@ class Outcome:
         verdict: None when it ended early.
         failure: why it ended early, or None.
         records: member -> records it processed, duplicates included.
+        steps: every decision of a leader and every rejoin for the version.
         seconds: from the first process to the verdict; bounce_seconds without start and end.
     """
 
@@ -56,6 +58,7 @@ class Outcome:
     used_versions: Mapping[str, int]
     records: Mapping[str, int]
     generation: int | None
+    steps: tuple[ProbingStep, ...]
     seconds: float
     bounce_seconds: float
 
@@ -131,6 +134,7 @@ class LiveBounce:
                 used_versions=self._used_versions(),
                 records={m.name: m.records for m in self._crew.group.members.values()},
                 generation=self._crew.group.generation,
+                steps=probing_steps(self._crew.reports),
                 seconds=monotonic() - began_s,
                 bounce_seconds=bounce_seconds,
             )

@@ -69,6 +69,7 @@ def outcome_json(outcome: Outcome, plan: LivePlan, options: LiveOptions) -> str:
         "rebalances": None if verdict is None else dict(verdict.numbers("rebalances")),
         "pauses": None if verdict is None else dict(verdict.numbers("pauses")),
         "generation": outcome.generation,
+        "steps": [step.to_json() for step in outcome.steps],
         "seconds": round(outcome.seconds, 3),
         "bounce_seconds": round(outcome.bounce_seconds, 3),
     }

@@ -65,7 +65,7 @@ def _embedded_broker(options: LiveOptions) -> Iterator[str]:
             "choose another --port, or 0 for a free one"
         ) from error
     try:
-        yield broker.bootstrap_servers
+        yield ",".join(broker.bootstrap_servers)
     finally:
         context.__exit__(None, None, None)
 
