@@ -40,7 +40,7 @@ from assignor.state import Strategy
 from assignor.sticky import sticky
 from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
-from encoding import RebalanceError, TopicPartition
+from encoding import RebalanceError, TaskId, TopicPartition
 from probing import ClearSchedule, RejoinNow, ReportError, ScheduleRebalance, find_release
 
 _log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         Raises:
             TypeError: this is no kafka-python 3 consumer with a group id.
         """
-        coordinator = getattr(consumer, "_coordinator", None)
+        coordinator: Any = getattr(consumer, "_coordinator", None)
         if not callable(getattr(coordinator, "request_rejoin", None)):
             raise TypeError(
                 f"{type(consumer).__name__} has no group coordinator; attach a kafka-python 3 "
@@ -191,8 +191,10 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
             self._listener.on_tasks_revoked(told.active, told.standby)
 
     def _write_subscription(self) -> None:
+        sums: dict[TaskId, int] = {}
+        self._guarded(lambda: sums.update(self._listener.task_offsets()))
         try:
-            value, data = self._member.subscription(self._listener.task_offsets())
+            value, data = self._member.subscription(sums)
         except RebalanceError as error:
             self._fail(str(error))
             return

@@ -81,6 +81,4 @@ class Group:
         return {name: member.state.used_version for name, member in self.members.items()}
 
     def owners(self):
-        return {
-            task: name for name, member in self.members.items() for task in member.held.active
-        }
+        return {task: name for name, member in self.members.items() for task in member.held.active}
