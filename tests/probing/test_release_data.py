@@ -1,0 +1,75 @@
+"""The rows: well formed, and equal to what was measured at the published releases."""
+
+import pytest
+
+from probing import RELEASES, find_release
+from probing import release_data as data
+from probing.releases import parse_order
+
+NAMES = {release.name for release in RELEASES}
+
+# Read from the constants inside the published jars.
+MEASURED_LATEST = {
+    "0.10.0.1": 1,
+    "0.10.1.1": 2,
+    "0.10.2.2": 2,
+    "1.1.1": 2,
+    "2.0.1": 3,
+    "2.1.1": 4,
+    "2.3.1": 4,
+    "2.4.1": 5,
+    "2.5.1": 6,
+    "2.6.0": 7,
+    "2.6.3": 8,
+    "2.8.2": 9,
+    "3.0.2": 10,
+    "3.2.3": 11,
+    "3.9.1": 11,
+    "4.3.1": 11,
+}
+
+
+@pytest.mark.parametrize(("name", "latest"), MEASURED_LATEST.items())
+def test_the_latest_version_is_the_constant_of_the_published_jar(name, latest):
+    assert find_release(name).latest_version == latest
+
+
+def test_every_row_starts_at_a_release_that_exists():
+    tables = (
+        data.LATEST_VERSION_SINCE,
+        data.LEADER_MODEL_SINCE,
+        data.MEMBER_MODEL_SINCE,
+        data.UPGRADE_FROM_SINCE,
+        data.ONE_WAY_FORMATS,
+        data.CRASHING_VALUES,
+    )
+    assert {row[0] for table in tables for row in table} <= NAMES
+    issues = {name for issue in data.ISSUES for name in (issue.since, *issue.fixed_in)}
+    assert issues <= NAMES
+
+
+def test_every_row_of_a_table_stands_after_the_one_before():
+    for table in (
+        data.LATEST_VERSION_SINCE,
+        data.LEADER_MODEL_SINCE,
+        data.MEMBER_MODEL_SINCE,
+        data.UPGRADE_FROM_SINCE,
+    ):
+        orders = [parse_order(row[0]) for row in table]
+        assert orders == sorted(orders)
+
+
+def test_a_version_rises_by_what_a_release_brought_and_never_falls():
+    versions = [version for _, version, _ in data.LATEST_VERSION_SINCE]
+    assert versions == sorted(set(versions))
+
+
+def test_an_issue_has_one_row_and_a_sentence():
+    ids = [issue.id for issue in data.ISSUES]
+    assert len(ids) == len(set(ids))
+    assert all(issue.summary and issue.fixed_in for issue in data.ISSUES)
+
+
+def test_every_published_patch_has_its_row():
+    assert len(NAMES - {"native"}) == 78
+    assert {"3.3.0", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"} <= NAMES
