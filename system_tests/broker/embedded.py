@@ -1,0 +1,167 @@
+"""The embedded broker as a whole: nodes that come and go over one shared cluster state."""
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from system_tests.broker.cluster import Cluster
+from system_tests.broker.config import BrokerConfig
+from system_tests.broker.faults import Fault, RecordedRequest
+from system_tests.broker.node import Node
+from system_tests.coordinator import CommittedOffset, GroupDescription, GroupEvent, OffsetKey
+
+BOOTSTRAP_NODE = 0
+
+
+class EmbeddedBroker:
+    """A Kafka cluster in this process, on the running event loop.
+
+    ```
+    async with EmbeddedBroker(BrokerConfig(topics={"in": 4})) as broker:
+        consumer = AIOKafkaConsumer("in", bootstrap_servers=broker.bootstrap_servers)
+    ```
+
+    Call it from its own loop only; `running_broker` is for everybody else.
+    """
+
+    def __init__(self, config: BrokerConfig | None = None) -> None:
+        self.config = config or BrokerConfig()
+        self.cluster = Cluster(self.config)
+        self._nodes: dict[int, Node] = {}
+        self._port_by_node: dict[int, int] = {}
+        self._bootstrap_address: tuple[str, int] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start every node, then create the topics.
+
+        Raises:
+            OSError: a port is not to be had; what had been started is stopped again.
+        """
+        try:
+            for node_id in range(1, self.config.nodes + 1):
+                await self.start_node(node_id)
+            if self.config.bootstrap_listener:
+                node = Node(self.cluster, BOOTSTRAP_NODE)
+                self._bootstrap_address = await node.start(0)
+                self._nodes[BOOTSTRAP_NODE] = node
+        except OSError:
+            await self.stop()
+            raise
+        for topic, partitions in self.config.topics.items():
+            self.cluster.create_topic(topic, partitions)
+
+    async def stop(self) -> None:
+        """Stop every node."""
+        self.cluster.close()
+        for node_id in sorted(self._nodes):
+            await self._nodes[node_id].stop()
+        self._nodes.clear()
+
+    async def start_node(self, node_id: int, *, port: int | None = None) -> tuple[str, int]:
+        """Start a node that does not run: on its former port, or on the one given (0: any).
+
+        Raises:
+            ValueError: it runs already, or the id is below 1.
+            OSError: the port is not to be had.
+        """
+        if node_id in self._nodes or node_id < 1:
+            raise ValueError(f"node {node_id} cannot be started; running nodes are {self.live}")
+        wanted = self._port_by_node.get(node_id, self.config.port_of(node_id))
+        node = Node(self.cluster, node_id)
+        address = await node.start(wanted if port is None else port)
+        self._nodes[node_id] = node
+        self._port_by_node[node_id] = address[1]
+        self.cluster.node_started(node_id, address)
+        return address
+
+    async def stop_node(self, node_id: int) -> None:
+        """Stop a node; what it led and coordinated moves to the others, records survive.
+
+        Raises:
+            ValueError: it does not run.
+        """
+        if node_id not in self.cluster.address_by_node:
+            raise ValueError(f"node {node_id} does not run; running nodes are {self.live}")
+        self.cluster.node_stopped(node_id)
+        await self._nodes.pop(node_id).stop()
+
+    @property
+    def live(self) -> list[int]:
+        """Ids of the running nodes."""
+        return self.cluster.live
+
+    @property
+    def bootstrap_servers(self) -> list[str]:
+        """Addresses as clients take them: the bootstrap listener's, else those of all nodes."""
+        if self._bootstrap_address is not None:
+            return [_join(self._bootstrap_address)]
+        return [_join(address) for _, address in sorted(self.cluster.address_by_node.items())]
+
+    @property
+    def addresses(self) -> Mapping[int, str]:
+        """Address by node id."""
+        return {n: _join(a) for n, a in sorted(self.cluster.address_by_node.items())}
+
+    @property
+    def events(self) -> tuple[GroupEvent, ...]:
+        """What happened in the groups, oldest first, stamped with the monotonic clock in ms."""
+        return tuple(self.cluster.events)
+
+    def subscribe(self, callback: Callable[[GroupEvent], None]) -> None:
+        """Call `callback` on the broker's loop with every further event."""
+        self.cluster.subscribe(callback)
+
+    def requests(self, api: str = "") -> tuple[RecordedRequest, ...]:
+        """The last requests, of one API or of all."""
+        return self.cluster.requests.all(api)
+
+    def inject(self, fault: Fault) -> None:
+        """Put a fault in force."""
+        self.cluster.faults.add(fault)
+
+    def clear_faults(self) -> None:
+        """Lift every fault."""
+        self.cluster.faults.clear()
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic; ValueError says what hinders it."""
+        self.cluster.create_topic(name, partitions, configs)
+
+    def move_coordinator(self, group_id: str, node_id: int) -> None:
+        """Let another running node coordinate a group."""
+        self.cluster.move_coordinator(group_id, node_id)
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The node that coordinates a group."""
+        return self.cluster.coordinator_of(group_id)
+
+    def groups(self) -> Mapping[str, GroupDescription]:
+        """Every known group."""
+        return self.cluster.groups()
+
+    def committed(self, group_id: str) -> Mapping[OffsetKey, CommittedOffset]:
+        """Everything that a group has committed."""
+        return self.cluster.committed(group_id)
+
+    def end_offsets(self) -> Mapping[OffsetKey, int]:
+        """Next offset of every partition."""
+        return self.cluster.end_offsets()
+
+
+def _join(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,41 @@
+"""The table of handlers: API name to the coroutine that answers it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from system_tests.broker.cluster import Cluster
+
+
+class DropConnectionError(Exception):
+    """The connection has to be closed instead of answered, as the protocol asks here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request in its surroundings."""
+
+    cluster: Cluster
+    node_id: int
+    version: int
+    client_id: str
+    client_host: str
+    request: Any
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+
+
+def merge(*tables: Mapping[str, Handler]) -> dict[str, Handler]:
+    """One table out of several.
+
+    Raises:
+        ValueError: two tables answer the same API.
+    """
+    merged: dict[str, Handler] = {}
+    for table in tables:
+        doubled = sorted(merged.keys() & table.keys())
+        if doubled:
+            raise ValueError(f"{doubled} are handled twice; keep one handler for each API")
+        merged.update(table)
+    return merged

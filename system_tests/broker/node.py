@@ -1,0 +1,151 @@
+"""One node: a listening socket and its connections.
+
+As in Kafka, a connection's requests are answered one after the other and in order: a join that
+waits holds up its own connection and no other one. Broken bytes close the connection they came on.
+"""
+
+import asyncio
+import contextlib
+import logging
+from typing import Any
+
+from system_tests.broker.cluster import Cluster
+from system_tests.broker.cluster_handlers import CLUSTER_HANDLERS
+from system_tests.broker.faults import Fault, RecordedRequest
+from system_tests.broker.group_handlers import GROUP_HANDLERS
+from system_tests.broker.handlers import Call, DropConnectionError, merge
+from system_tests.broker.offset_handlers import OFFSET_HANDLERS
+from system_tests.broker.record_handlers import RECORD_HANDLERS
+from system_tests.broker.refusals import refuse
+from system_tests.broker.topic_handlers import TOPIC_HANDLERS
+from system_tests.broker.wire import (
+    UNSUPPORTED_VERSION,
+    FrameError,
+    Incoming,
+    api_versions_response,
+    decode_request,
+    encode_response,
+    read_frame,
+)
+
+logger = logging.getLogger(__name__)
+
+HANDLERS = merge(CLUSTER_HANDLERS, GROUP_HANDLERS, OFFSET_HANDLERS, RECORD_HANDLERS, TOPIC_HANDLERS)
+
+
+class Node:
+    """A broker of the cluster, as long as it listens."""
+
+    def __init__(self, cluster: Cluster, node_id: int) -> None:
+        self.cluster = cluster
+        self.node_id = node_id
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def start(self, port: int) -> tuple[str, int]:
+        """Listen; returns the address.
+
+        Raises:
+            OSError: the port is not to be had.
+        """
+        server = await asyncio.start_server(self._accept, self.cluster.config.host, port)
+        self._server = server
+        host, bound = server.sockets[0].getsockname()[:2]
+        return str(host), int(bound)
+
+    async def stop(self) -> None:
+        """Close the socket and every connection."""
+        if self._server is not None:
+            self._server.close()
+        connections = list(self._connections)
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+            self._server = None
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+        peer = writer.get_extra_info("peername") or ("?", 0)
+        try:
+            await self._serve(reader, writer, str(peer[0]))
+        except (FrameError, DropConnectionError) as error:
+            logger.warning("node %d closes the connection from %s: %s", self.node_id, peer, error)
+        except (ConnectionError, asyncio.CancelledError):
+            # The peer went away, or the node stops: there is nobody left to answer.
+            pass
+        except Exception:
+            # A bug of ours: better one lost connection and a traceback than a client that waits.
+            logger.exception("node %d failed on a request from %s", self.node_id, peer)
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_host: str
+    ) -> None:
+        limit = self.cluster.config.max_frame_bytes
+        while (frame := await read_frame(reader, limit)) is not None:
+            incoming = decode_request(frame)
+            response = await self._answer(incoming, client_host)
+            if response is not None:
+                writer.write(encode_response(incoming, response))
+                await writer.drain()
+
+    async def _answer(self, incoming: Incoming, client_host: str) -> Any | None:
+        if incoming.body is None:
+            # KIP-511: a client from the future is told in v0 what it may ask.
+            return api_versions_response(UNSUPPORTED_VERSION)
+        recorded = self._recorded(incoming)
+        self.cluster.requests.add(recorded)
+        fault = self.cluster.faults.take(recorded)
+        if fault is not None:
+            response = await _suffer(fault, incoming)
+            if response is not None:
+                return response
+        response = await HANDLERS[incoming.api.name](
+            Call(
+                cluster=self.cluster,
+                node_id=self.node_id,
+                version=incoming.version,
+                client_id=incoming.client_id,
+                client_host=client_host,
+                request=incoming.body,
+            )
+        )
+        if fault is not None and fault.lose_answer:
+            raise DropConnectionError(f"fault: the answer to {incoming.api.name} is lost")
+        return response
+
+    def _recorded(self, incoming: Incoming) -> RecordedRequest:
+        body = incoming.body
+        return RecordedRequest(
+            at_ms=self.cluster.now_ms(),
+            node_id=self.node_id,
+            api=incoming.api.name,
+            version=incoming.version,
+            client_id=incoming.client_id,
+            group_id=getattr(body, "group_id", None) or "",
+            member_id=getattr(body, "member_id", None) or "",
+        )
+
+
+async def _suffer(fault: Fault, incoming: Incoming) -> Any | None:
+    """Let a fault happen; the response it puts in place of the real one, if any."""
+    if fault.delay_ms:
+        await asyncio.sleep(fault.delay_ms / 1_000)
+    if fault.drop:
+        raise DropConnectionError(f"fault: {incoming.api.name} is dropped")
+    if fault.error is None:
+        return None
+    return refuse(incoming.api.name, incoming.version, incoming.body, fault.error)

@@ -1,0 +1,122 @@
+"""The embedded broker for code without an event loop: it runs in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from system_tests.broker.config import BrokerConfig
+from system_tests.broker.embedded import EmbeddedBroker
+from system_tests.broker.faults import Fault, RecordedRequest
+from system_tests.coordinator import CommittedOffset, GroupDescription, GroupEvent, OffsetKey
+
+_Value = TypeVar("_Value")
+_CALL_TIMEOUT_S = 30.0
+
+
+class RunningBroker:
+    """The face of `EmbeddedBroker` for other threads; every call waits for the broker's loop."""
+
+    def __init__(self, broker: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
+        self._broker = broker
+        self._loop = loop
+
+    def run(self, work: Coroutine[Any, Any, _Value]) -> _Value:
+        """Run a coroutine on the broker's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
+
+    def call(self, work: Callable[[EmbeddedBroker], _Value]) -> _Value:
+        """Run a function of the broker on its loop."""
+
+        async def body() -> _Value:
+            return work(self._broker)
+
+        return self.run(body())
+
+    @property
+    def bootstrap_servers(self) -> list[str]:
+        """Addresses as clients take them."""
+        return self.call(lambda broker: broker.bootstrap_servers)
+
+    @property
+    def addresses(self) -> Mapping[int, str]:
+        """Address by node id."""
+        return self.call(lambda broker: broker.addresses)
+
+    @property
+    def events(self) -> tuple[GroupEvent, ...]:
+        """What happened in the groups, oldest first."""
+        return self.call(lambda broker: broker.events)
+
+    def subscribe(self, callback: Callable[[GroupEvent], None]) -> None:
+        """Call `callback` in the broker's thread with every further event; it must not block."""
+        self.call(lambda broker: broker.subscribe(callback))
+
+    def requests(self, api: str = "") -> tuple[RecordedRequest, ...]:
+        """The last requests, of one API or of all."""
+        return self.call(lambda broker: broker.requests(api))
+
+    def inject(self, fault: Fault) -> None:
+        """Put a fault in force."""
+        self.call(lambda broker: broker.inject(fault))
+
+    def clear_faults(self) -> None:
+        """Lift every fault."""
+        self.call(lambda broker: broker.clear_faults())
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Create a topic."""
+        self.call(lambda broker: broker.create_topic(name, partitions))
+
+    def move_coordinator(self, group_id: str, node_id: int) -> None:
+        """Let another running node coordinate a group."""
+        self.call(lambda broker: broker.move_coordinator(group_id, node_id))
+
+    def coordinator_of(self, group_id: str) -> int:
+        """The node that coordinates a group."""
+        return self.call(lambda broker: broker.coordinator_of(group_id))
+
+    def start_node(self, node_id: int, *, port: int | None = None) -> tuple[str, int]:
+        """Start a node."""
+        return self.run(self._broker.start_node(node_id, port=port))
+
+    def stop_node(self, node_id: int) -> None:
+        """Stop a node."""
+        self.run(self._broker.stop_node(node_id))
+
+    def groups(self) -> Mapping[str, GroupDescription]:
+        """Every known group."""
+        return self.call(lambda broker: broker.groups())
+
+    def committed(self, group_id: str) -> Mapping[OffsetKey, CommittedOffset]:
+        """Everything that a group has committed."""
+        return self.call(lambda broker: broker.committed(group_id))
+
+    def end_offsets(self) -> Mapping[OffsetKey, int]:
+        """Next offset of every partition."""
+        return self.call(lambda broker: broker.end_offsets())
+
+
+@contextmanager
+def running_broker(config: BrokerConfig | None = None) -> Iterator[RunningBroker]:
+    """A broker in a background thread, stopped at the end of the `with` block.
+
+    Raises:
+        OSError: a port is not to be had.
+    """
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="embedded-broker", daemon=True)
+    thread.start()
+    broker = EmbeddedBroker(config)
+    running = RunningBroker(broker, loop)
+    try:
+        running.run(broker.start())
+        try:
+            yield running
+        finally:
+            running.run(broker.stop())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
