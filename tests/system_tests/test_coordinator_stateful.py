@@ -1,0 +1,217 @@
+"""Whatever clients do, in whatever order, the coordinator keeps its promises."""
+
+import itertools
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
+
+from system_tests.coordinator import (
+    CommitOffsets,
+    CommittedOffset,
+    Coordinator,
+    CoordinatorConfig,
+    ErrorCode,
+    EventKind,
+    GroupState,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    LeavingMember,
+    OffsetKey,
+    Protocol,
+    SyncGroup,
+)
+
+INSTANCES = st.sampled_from([None, None, "i", "j"])
+METADATA = st.sampled_from([b"1", b"2"])
+SHARED = Protocol("range", b"")
+KEY = OffsetKey("t", 0)
+
+
+class Groups(RuleBasedStateMachine):
+    """Clients with good and bad memories against one coordinator."""
+
+    members = Bundle("members")
+
+    @initialize(delay_ms=st.sampled_from([0, 3_000]), size=st.sampled_from([2, 100]))
+    def begin(self, delay_ms, size):
+        ids = itertools.count(1)
+        config = CoordinatorConfig(
+            initial_rebalance_delay_ms=delay_ms, group_max_size=size, group_record_limit=900
+        )
+        self.coordinator = Coordinator(config, lambda prefix: f"{prefix}-{next(ids)}")
+        self.now_ms = 0
+        self.tokens = itertools.count(1)
+        self.open = {}
+        self.generation = 0
+        self.leaders = {}
+        self.synced = {}
+
+    def take(self, effects):
+        for token, answer in effects.answers:
+            assert token in self.open, f"token {token} is answered twice or was never asked"
+            request = self.open.pop(token)
+            if isinstance(request, JoinGroup) and answer.error is ErrorCode.NONE:
+                self.check_join(answer)
+        for event in effects.events:
+            assert event.at_ms == self.now_ms
+            if event.kind is EventKind.GROUP_RELOADED:
+                self.generation = event.generation
+                self.leaders.clear()
+            assert event.generation >= self.generation
+            self.generation = event.generation
+
+    def check_join(self, answer):
+        assert answer.member_id
+        assert answer.leader_id
+        if answer.members and not answer.skip_assignment:
+            leader = self.leaders.setdefault(answer.generation, answer.member_id)
+            assert leader == answer.member_id, "two members were told to assign one generation"
+            assert answer.leader_id == answer.member_id
+            assert answer.member_id in [m.member_id for m in answer.members]
+
+    def ask(self, request):
+        token = next(self.tokens)
+        self.open[token] = request
+        effects = self.coordinator.handle(request, token=token, now_ms=self.now_ms)
+        self.take(effects)
+        return next((a.response for a in effects.answers if a.token == token), None)
+
+    def join_request(self, member_id, instance, metadata, version):
+        return JoinGroup(
+            group_id="g",
+            protocol_type="consumer",
+            protocols=(Protocol("sticky", metadata), SHARED),
+            session_timeout_ms=6_000,
+            rebalance_timeout_ms=15_000,
+            member_id=member_id,
+            instance_id=instance,
+            client_id="c",
+            needs_known_member_id=version >= 4,
+            may_skip_assignment=version >= 9,
+        )
+
+    @rule(
+        target=members,
+        instance=INSTANCES,
+        metadata=METADATA,
+        version=st.sampled_from([3, 7, 9]),
+    )
+    def come(self, instance, metadata, version):
+        answer = self.ask(self.join_request("", instance, metadata, version))
+        known = [(m.member_id, m.instance_id) for m in self.coordinator.describe("g").members]
+        if answer is not None and answer.error is ErrorCode.MEMBER_ID_REQUIRED:
+            known = [(answer.member_id, None)]
+        return multiple(*known)
+
+    @rule(member=members, metadata=METADATA, version=st.sampled_from([5, 9]))
+    def join_again(self, member, metadata, version):
+        self.ask(self.join_request(*member, metadata, version))
+
+    @rule(member=members, stale=st.integers(0, 1), size=st.sampled_from([1, 1, 900]))
+    def sync(self, member, stale, size):
+        group = self.coordinator.describe("g")
+        plan = {m.member_id: b"a" * size for m in group.members}
+        is_leader = group.leader_id == member[0]
+        self.ask(
+            SyncGroup(
+                group_id="g",
+                member_id=member[0],
+                instance_id=member[1],
+                generation=group.generation - stale,
+                assignments=plan if is_leader else {},
+            )
+        )
+
+    @rule(member=members)
+    def beat(self, member):
+        generation = self.coordinator.describe("g").generation
+        answer = self.ask(
+            Heartbeat(
+                group_id="g", member_id=member[0], instance_id=member[1], generation=generation
+            )
+        )
+        assert answer is not None
+
+    @rule(member=members)
+    def commit(self, member):
+        generation = self.coordinator.describe("g").generation
+        request = CommitOffsets(
+            group_id="g",
+            member_id=member[0],
+            instance_id=member[1],
+            generation=generation,
+            offsets={KEY: CommittedOffset(1)},
+        )
+        assert self.ask(request) is not None
+
+    @rule(member=consumes(members))
+    def leave(self, member):
+        leaving = (LeavingMember(*member),)
+        assert self.ask(LeaveGroup(group_id="g", members=leaving)) is not None
+
+    @rule(ms=st.sampled_from([1, 1_000, 3_000, 6_000, 15_000]))
+    def wait(self, ms):
+        end_ms = self.now_ms + ms
+        steps = 0
+        while (due_ms := self.coordinator.next_deadline_ms()) is not None and due_ms <= end_ms:
+            steps += 1
+            assert steps < 1_000, "time stands still"
+            self.now_ms = max(self.now_ms, due_ms)
+            self.take(self.coordinator.tick(self.now_ms))
+        self.now_ms = end_ms
+
+    @rule()
+    def move(self):
+        self.take(self.coordinator.reload("g", now_ms=self.now_ms))
+
+    @invariant()
+    def the_leader_is_a_member(self):
+        group = self.coordinator.describe("g")
+        ids = [m.member_id for m in group.members]
+        assert len(ids) == len(set(ids))
+        assert (group.leader_id in ids) if ids else group.leader_id is None
+
+    @invariant()
+    def an_instance_has_one_member(self):
+        group = self.coordinator.describe("g")
+        instances = [m.instance_id for m in group.members if m.instance_id]
+        assert len(instances) == len(set(instances))
+
+    @invariant()
+    def state_and_membership_agree(self):
+        group = self.coordinator.describe("g")
+        if group.state in (GroupState.EMPTY, GroupState.DEAD):
+            assert not group.members
+        if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            assert group.members
+
+    @invariant()
+    def whoever_waits_has_a_reason_to(self):
+        group = self.coordinator.describe("g")
+        joins = sum(isinstance(r, JoinGroup) for r in self.open.values())
+        syncs = sum(isinstance(r, SyncGroup) for r in self.open.values())
+        assert not joins or group.state is GroupState.PREPARING_REBALANCE
+        assert not syncs or group.state is GroupState.COMPLETING_REBALANCE
+        assert joins + syncs <= len(group.members)
+
+    def teardown(self):
+        """Left alone, every request gets its answer and the group empties."""
+        if hasattr(self, "coordinator"):
+            self.wait(1_000_000)
+            assert self.open == {}
+            assert self.coordinator.describe("g").members == ()
+            assert self.coordinator.next_deadline_ms() is None
+
+
+TestGroups = Groups.TestCase
+TestGroups.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
