@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from time import monotonic
 
+from probing import find_release
 from system_tests.live.crew import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
 from system_tests.live.group import unsettled_reason
 from system_tests.live.order import bounce_order, find_member, member_names
@@ -18,7 +19,7 @@ from system_tests.live.plan import LiveOptions, LivePlan, Stage
 from system_tests.live.producer import WordProducer
 from system_tests.live.records import processed_counts
 from system_tests.live.steps import ProbingStep, probing_steps
-from system_tests.live.verdict import Evidence, Verdict, judge
+from system_tests.live.verdict import Evidence, Verdict, judge, version_bound
 from system_tests.live.world import open_world
 from system_tests.trace import Symbol
 
@@ -170,7 +171,7 @@ class LiveBounce:
                 self._crew.start(name, stage)
                 self._settle()
                 done.add(name)
-            if self._options.garbage and not self._garbage_done:
+            if self._options.garbage and not self._garbage_done and self._leader_can_quarantine():
                 self._let_foreign_member_in(stage)
 
     def _bounce_offline(self, stage: Stage) -> None:
@@ -192,6 +193,12 @@ class LiveBounce:
         self._crew.start(victim, stage)
         self._settle(extra_s=self._options.session_timeout_ms / 1000 * _SESSIONS_PER_CRASH)
         return victim
+
+    def _leader_can_quarantine(self) -> bool:
+        leader = self._crew.group.leader
+        return (
+            leader is not None and find_release(self._crew.group.members[leader].release).is_native
+        )
 
     def _let_foreign_member_in(self, stage: Stage) -> None:
         self._garbage_done = True
@@ -234,8 +241,6 @@ class LiveBounce:
         )
         used_versions = self._used_versions()
         self._stop_all()
-        stages = self._plan.stages
-        per_round = self._options.members + 1
         return judge(
             Evidence(
                 reports=tuple(crew.reports),
@@ -248,7 +253,9 @@ class LiveBounce:
                 first_generation=first_generation,
                 last_generation=self._last_generation,
                 unsettled=unsettled,
-                version_bound=per_round * len(stages) if self._plan.extra_rebalances else 0,
+                version_bound=version_bound(
+                    members=self._options.members, rounds=len(self._plan.stages)
+                ),
                 pause_bound_ms=self._pause_bound_ms(),
                 until_ms=monotonic() * 1000,
                 quarantined=self._quarantined,

@@ -3,13 +3,14 @@
 import signal
 import sys
 from collections.abc import Callable
+from math import isfinite
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
 
-from probing import ReleaseError
+from probing import ReleaseError, find_release
 from system_tests.live.bounce import LiveBounce, Outcome
 from system_tests.live.order import OrderError, check_order, find_member, member_names
 from system_tests.live.path import PathError, Switches, plan_path
@@ -176,8 +177,18 @@ _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
         "--offline never pins; leave --no-pin out",
     ),
     (
+        lambda given: (
+            given["garbage"] and not given["force"] and not find_release(given["new"]).is_native
+        ),
+        "--garbage needs --to native: Kafka's leaders die of what they cannot read; or --force",
+    ),
+    (
         lambda given: given["bootstrap_server"] is not None and given["port"] != 0,
         "--port is the embedded broker's; leave it or --bootstrap-server out",
+    ),
+    (
+        lambda given: not isfinite(given["rate"]) or not isfinite(given["timeout_s"]),
+        "--rate and --timeout must be numbers; give finite ones",
     ),
     (
         lambda given: 3 * given["heartbeat_ms"] > given["session_timeout_ms"],
@@ -199,6 +210,7 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
         click.echo()
         for line in summary_lines(outcome, plan):
             click.echo(line)
+    sys.stdout.flush()
     if outcome.death is not None:
         for line in outcome.death.last_lines:
             click.echo(f"  {outcome.death.member}| {line}", err=True)

@@ -7,6 +7,7 @@ keeps the evidence, the view of the group and the trace in step.
 import queue
 import uuid
 from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
 from random import Random
 from time import monotonic
 from typing import Protocol
@@ -24,6 +25,7 @@ FOREIGN = "foreign"
 _MEMBER = "system_tests.live.member"
 _FOREIGN_MEMBER = "system_tests.live.foreign"
 _REFRESH_S = 0.1
+_ORDER_MS = 150.0
 _STOP_S = 10.0
 _DRAIN_S = 2.0
 
@@ -83,6 +85,9 @@ class Crew:
         self._processes: dict[str, MemberProcess] = {}
         self._leaving: set[Incarnation] = set()
         self._refreshed_s = 0.0
+        self._untold: list[tuple[float, int, TraceLine]] = []
+        self._told = 0
+        self._ending = False
         self._settings = {
             "bootstrap_servers": bootstrap_servers,
             "group_id": group_id,
@@ -123,6 +128,8 @@ class Crew:
         """Begin to stop a member cleanly."""
         process = self._processes[name]
         self._leaving.add((name, process.incarnation))
+        if name != FOREIGN:
+            self.group.members[name].leaving = True
         acting = {} if name == FOREIGN else {name: Symbol.STOPS}
         self.say("the foreign member leaves" if name == FOREIGN else "stop", acting=acting)
         process.ask_to_stop()
@@ -150,7 +157,7 @@ class Crew:
 
     def say(self, text: str, *, acting: dict[str, Symbol] | None = None) -> None:
         """Put a line of our own into the trace."""
-        self._screen.line(
+        self._tell(
             self.narrator.line(
                 text, at_ms=monotonic() * 1000, acting=acting, generation=self.group.generation
             )
@@ -180,12 +187,14 @@ class Crew:
         except queue.Empty:
             pass
         now_s = monotonic()
+        self._show(until_ms=self.narrator.trace_ms(now_s * 1000 - _ORDER_MS))
         if now_s - self._refreshed_s >= _REFRESH_S:
             self._refreshed_s = now_s
             self._screen.refresh(self.group)
 
     def end(self, *, grace_s: float) -> None:
         """End every process, cleanly where it takes no longer than `grace_s`."""
+        self._ending = True
         running = [process for process in self._processes.values() if process.is_running]
         self._leaving.update((p.name, p.incarnation) for p in running)
         end_all(running, grace_s=grace_s)
@@ -194,6 +203,16 @@ class Crew:
             (p.name, p.incarnation) not in self.ended_ms for p in running
         ):
             self.pump(0.05)
+        self._show(until_ms=float("inf"))
+
+    def _tell(self, line: TraceLine) -> None:
+        """Keep a line for a moment: pipes of several processes are not read in order of time."""
+        self._told += 1
+        heappush(self._untold, (line.at_ms, self._told, line))
+
+    def _show(self, *, until_ms: float) -> None:
+        while self._untold and self._untold[0][0] <= until_ms:
+            self._screen.line(heappop(self._untold)[2])
 
     def _spawn(self, name: str, stage: Stage, *, module: str) -> MemberProcess:
         former = self._processes.get(name)
@@ -217,7 +236,7 @@ class Crew:
     def _take(self, item: Report | ProcessEnded | ReportError) -> None:
         match item:
             case ReportError():
-                self._screen.line(self.narrator.line(str(item), at_ms=monotonic() * 1000))
+                self.say(str(item))
             case ProcessEnded():
                 self._take_end(item)
             case Report() if item.member == FOREIGN:
@@ -226,7 +245,7 @@ class Crew:
                 self.reports.append(item)
                 self.group.apply(item)
                 for line in self.narrator.tell(item):
-                    self._screen.line(line)
+                    self._tell(line)
 
     def _take_end(self, end: ProcessEnded) -> None:
         life = (end.member, end.incarnation)
@@ -237,7 +256,7 @@ class Crew:
                 self.deaths.append(MemberDiedError(end.member, _how(end), end.last_lines))
             return
         why = self.group.members[end.member].why_failed or _how(end)
-        clean = asked and (end.status == 0 or life in self.crashed)
+        clean = asked and (end.status == 0 or life in self.crashed or self._ending)
         self.group.note_end(
             end.member, incarnation=end.incarnation, failed=not clean, at_ms=end.at_ms
         )

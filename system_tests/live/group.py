@@ -46,6 +46,7 @@ class MemberView:
     standby_tasks: tuple[str, ...] = ()
     owned: set[int] = field(default_factory=set)
     rejoin_pending: bool = False
+    leaving: bool = False
     records: int = 0
     why_failed: str | None = None
 

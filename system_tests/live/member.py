@@ -27,6 +27,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor import Topology
 from assignor.adapters.kafka_python import StreamsAssignor
+from encoding import RebalanceError
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
 from system_tests.live.parent import end_with_parent
@@ -34,6 +35,7 @@ from system_tests.live.reporter import Reporter, now_ms
 
 # A join that ends between two polls is thrown away by the client, so one poll must outlast it.
 _POLL_MS = 1000
+_LEADER_RETRY_S = 0.2
 _EXIT_FAILED = 1
 _EXIT_USAGE = 2
 _EXIT_SURROUNDINGS = 3
@@ -162,11 +164,18 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
     assignor = build_assignor(config, report)
     consumer = build_consumer(config, assignor)
     assignor.attach(consumer)
+    # Fetched before the first join: a leader that does not know the topic has nothing to hand out.
+    consumer.partitions_for_topic(config.topic)
     consumer.subscribe([config.topic], listener=_Listener(work))
     report(events.MemberReady(protocol=assignor.name))
     try:
         while not stopping.is_set() and assignor.failed is None:
-            _step(consumer, work, report)
+            try:
+                _step(consumer, work, report)
+            except RebalanceError as error:
+                # A leader without an answer: an emulated one may have died of it, ours asks on.
+                sys.stderr.write(f"{config.name}: {error}\n")
+                stopping.wait(_LEADER_RETRY_S)
     except KafkaError as error:
         if assignor.failed is None:
             report(events.MemberFailed(why=f"the client gave up: {error}"))

@@ -14,7 +14,7 @@ from system_tests.live.events import (
     RejoinRequested,
     Report,
 )
-from system_tests.live.group import GroupView, Presence
+from system_tests.live.group import GroupView, MemberView, Presence
 from system_tests.trace import Symbol, TraceLine, draw_lanes
 
 
@@ -31,6 +31,10 @@ class Narrator:
         self._began_ms = began_ms
         self._undated: dict[str, list[tuple[float, str]]] = {}
 
+    def trace_ms(self, at_ms: float) -> int:
+        """Turn monotonic milliseconds into those of the trace."""
+        return max(0, round(at_ms - self._began_ms))
+
     def line(
         self,
         text: str,
@@ -42,7 +46,7 @@ class Narrator:
         """Write a line with everybody's lane."""
         down = {m.name for m in self._group.members.values() if m.presence is not Presence.UP}
         return TraceLine(
-            at_ms=max(0, round(at_ms - self._began_ms)),
+            at_ms=self.trace_ms(at_ms),
             generation=generation,
             lanes=draw_lanes(tuple(self._group.members), acting=acting or {}, down=down),
             text=text,
@@ -87,10 +91,17 @@ class Narrator:
 
     def _joined(self) -> str:
         return " ".join(
-            f"{m.name}:v{m.used_version}/{m.latest_supported_version}"
+            f"{m.name}:{_versions(m)}"
             for m in self._group.alive
-            if m.latest_supported_version is not None
+            if m.latest_supported_version is not None and not m.leaving
         )
+
+
+def _versions(member: MemberView) -> str:
+    """Write used/latest; below version 3 the bytes do not say what else a member reads."""
+    latest = member.latest_supported_version
+    known = latest is not None and latest > 0
+    return f"v{member.used_version}/{latest}" if known else f"v{member.used_version}"
 
 
 def _outsiders(decision: AnswersDecided) -> str:

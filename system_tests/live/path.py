@@ -49,7 +49,6 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
         if one_bounce
         else tuple(_stage(find_release(b.release), b.upgrade_from) for b in path.bounces),
         promised_versions=(after.latest_version,),
-        extra_rebalances=True,
         notes=(*path.reasons, *path.notes),
         advice=_advice(path),
     )

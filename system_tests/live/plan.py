@@ -31,7 +31,6 @@ class LivePlan:
         before: what every member runs at first.
         stages: the bounces, in order; at least one.
         promised_versions: versions that the group may use at the end, the usual one first.
-        extra_rebalances: whether the releases may rejoin for the version only.
         notes: sentences about the path, the reason for its number of bounces first.
         advice: one sentence for the case that members die of this path, or None.
     """
@@ -39,7 +38,6 @@ class LivePlan:
     before: Stage
     stages: tuple[Stage, ...]
     promised_versions: tuple[int, ...]
-    extra_rebalances: bool
     notes: tuple[str, ...] = ()
     advice: str | None = None
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -113,6 +114,10 @@ class MemberProcess:
         status = self._process.wait()
         ended_ms = monotonic() * 1000
         self._readers[1].join(timeout=1.0)
+        for open_pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if open_pipe is not None:
+                with suppress(BrokenPipeError):
+                    open_pipe.close()
         self._inbox.put(
             ProcessEnded(
                 member=self.name,

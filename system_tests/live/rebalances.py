@@ -1,9 +1,10 @@
 """How many rebalances there were, and what each was for: a function over the reports.
 
 A generation is counted when any member took an assignment of it. It is *membership* when a member
-took its first or its last assignment around it, *version* when a member had asked for it because of
-the version only, and *followup* otherwise: a cooperative move, a probing rebalance of KIP-441, or a
-change of metadata.
+took its first or its last assignment around it; *version* when a member had asked for it to write
+another version; *repeated* when members asked only to say again what they had written, because a
+slower member had not heard the last answer before the rest rejoined; and *followup* otherwise: a
+cooperative move, a probing rebalance of KIP-441, or a change of metadata.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +20,14 @@ class Rebalances:
 
     membership: tuple[int, ...]
     version: tuple[int, ...]
+    repeated: tuple[int, ...]
     followup: tuple[int, ...]
 
     @property
     def total(self) -> int:
         """All generations that were counted."""
-        return len(self.membership) + len(self.version) + len(self.followup)
+        groups = (self.membership, self.version, self.repeated, self.followup)
+        return sum(len(group) for group in groups)
 
 
 def count_rebalances(
@@ -45,7 +48,7 @@ def count_rebalances(
     taken = _generations_taken(reports)
     joined = {generations[0] for generations in taken.values()}
     left = {taken[life][-1] + 1 for life in gone if life in taken}
-    asked = _generations_asked_for(reports)
+    changed, repeated = _generations_asked_for(reports)
     seen = sorted(
         {
             generation
@@ -54,13 +57,14 @@ def count_rebalances(
             if after_generation < generation <= until_generation
         }
     )
-    membership = [g for g in seen if g in joined or g in left]
-    version = [g for g in seen if g not in membership and g in asked]
-    return Rebalances(
-        membership=tuple(membership),
-        version=tuple(version),
-        followup=tuple(g for g in seen if g not in membership and g not in version),
-    )
+    causes = (joined | left, changed, repeated, set(seen))
+    sorted_out: list[tuple[int, ...]] = []
+    counted: set[int] = set()
+    for cause in causes:  # the first cause that holds, counts
+        sorted_out.append(tuple(g for g in seen if g in cause and g not in counted))
+        counted |= cause
+    membership, version, again, followup = sorted_out
+    return Rebalances(membership=membership, version=version, repeated=again, followup=followup)
 
 
 def _generations_taken(reports: Iterable[Report]) -> Mapping[Incarnation, list[int]]:
@@ -73,18 +77,22 @@ def _generations_taken(reports: Iterable[Report]) -> Mapping[Incarnation, list[i
     return taken
 
 
-def _generations_asked_for(reports: Iterable[Report]) -> set[int]:
-    """Generations that a rejoin for the version led to: the next one its member took."""
-    asked: set[int] = set()
-    waiting: set[Incarnation] = set()
+def _generations_asked_for(reports: Iterable[Report]) -> tuple[set[int], set[int]]:
+    """Generations that rejoins for the version led to: to change it, and to say it again.
+
+    What a member asked for is the next generation that it takes.
+    """
+    changed: set[int] = set()
+    repeated: set[int] = set()
+    waiting: dict[Incarnation, set[int]] = {}
     for report in reports:
         life = (report.member, report.incarnation)
         match report.event:
-            case RejoinRequested(for_version=True):
-                waiting.add(life)
+            case RejoinRequested(for_version=True) as rejoin:
+                same = rejoin.used_version_before == rejoin.used_version_after
+                waiting[life] = repeated if same else changed
             case AssignmentTaken(generation=generation) if life in waiting:
-                waiting.remove(life)
-                asked.add(generation)
+                waiting.pop(life).add(generation)
             case _:
                 pass
-    return asked
+    return changed, repeated

@@ -75,6 +75,19 @@ class Verdict:
         return next(check.numbers for check in self.checks if check.name == name)
 
 
+def version_bound(*, members: int, rounds: int) -> int:
+    """Return how many rebalances for the version the rounds of a bounce may cost.
+
+    Usually one per bounced member and one at the end. The last one is several when the members'
+    requests do not meet: then all but the last bounced member lower and lift themselves, each in a
+    rebalance of its own.
+
+    >>> version_bound(members=3, rounds=1), version_bound(members=5, rounds=1)
+    (4, 8)
+    """
+    return rounds * max(members + 1, 2 * (members - 1))
+
+
 def judge(evidence: Evidence) -> Verdict:
     """Ask all five questions, and the sixth where a foreign member was let in."""
     checks = [
@@ -190,13 +203,14 @@ def rebalances_of(evidence: Evidence) -> Rebalances:
 
 
 def check_rebalances(evidence: Evidence) -> Check:
-    """Version probing costs no more rebalances than KIP-268 says."""
+    """Version probing costs no more rebalances than the path allows."""
     found = rebalances_of(evidence)
     version = len(found.version)
     numbers = {
         "total": found.total,
         "membership": len(found.membership),
         "version": version,
+        "repeated": len(found.repeated),
         "followup": len(found.followup),
         "version_bound": evidence.version_bound,
     }
@@ -204,6 +218,8 @@ def check_rebalances(evidence: Evidence) -> Check:
         f"{found.total} rebalances: {len(found.membership)} for members that left or came, "
         f"{version} for the version (at most {evidence.version_bound})"
     )
+    if found.repeated:
+        sentence += f", {len(found.repeated)} said again for slow members"
     if found.followup:
         sentence += f", {len(found.followup)} to move partitions"
     return Check(

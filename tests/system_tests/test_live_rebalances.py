@@ -60,6 +60,18 @@ def test_a_request_that_meets_a_join_is_counted_as_membership():
     assert (found.membership, found.version) == ((2,), ())
 
 
+def test_saying_it_again_is_counted_apart():
+    again = RejoinRequested(
+        rule="r", why="w", used_version_before=11, used_version_after=11, for_version=True
+    )
+    found = count(
+        took("a", 1, 2, 3),
+        Report(member="a", incarnation=0, at_ms=1.5, event=again),
+        asked("a", after=2),
+    )
+    assert (found.version, found.repeated, found.followup) == ((3,), (2,), ())
+
+
 def test_a_rejoin_for_another_reason_is_a_followup():
     found = count(took("a", 1, 2), asked("a", after=1, for_version=False))
     assert (found.version, found.followup) == ((), (2,))
