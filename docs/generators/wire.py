@@ -10,7 +10,7 @@ _TYPES = (
     ("`string`", "`int16` length, then UTF-8; a negative length is null"),
     (
         "`java_utf`",
-        "unsigned 16-bit length, then *modified* UTF-8: NUL is `c0 80`, surrogates are written singly",
+        "unsigned 16-bit length, then *modified* UTF-8: NUL is `c0 80`, surrogates go one by one",
     ),
     ("`utf16`", "`int32` count of UTF-16 units, then two bytes each; 0 is null"),
     ("`[]name`", "`int32` count, then that many structures `name`"),

@@ -1,0 +1,77 @@
+"""Every vector of 16 Kafka Streams releases, in both directions."""
+
+import pytest
+
+from tests.encoding.golden_files import (
+    DECODE,
+    ENCODE,
+    FROM_FIELDS,
+    TO_FIELDS,
+    TOTAL,
+    expected_count,
+    groups,
+    vectors,
+)
+
+
+def differences(kind, line):
+    """What does not agree about a vector; empty if all does."""
+    data = bytes.fromhex(line["hex"])
+    kafka = data[: len(data) - line.get("trailing_bytes", 0)]
+    value = DECODE[kind](data)
+    fields = TO_FIELDS[kind](value)
+    again = ENCODE[kind](FROM_FIELDS[kind](line["fields"]))
+    found = []
+    if list(fields.items()) != list(line["fields"].items()):
+        found.append(("decode", fields, line["fields"]))
+    if line["wire_sorted"] and again != kafka:
+        found.append(("encode", again.hex(), kafka.hex()))
+    if len(again) != len(kafka):
+        found.append(("length", len(again), len(kafka)))
+    if DECODE[kind](again) != value:
+        found.append(("decode what was encoded", again.hex()))
+    if ENCODE[kind](value) != again:
+        found.append(("encode what was decoded", ENCODE[kind](value).hex(), again.hex()))
+    return found
+
+
+def check(kind, release, version, record_property):
+    lines = vectors(kind)[release, version]
+    assert len(lines) == expected_count(kind, release, version)
+    found = {line["id"]: differences(kind, line) for line in lines}
+    assert {id_: what for id_, what in found.items() if what} == {}
+    record_property("golden", (kind, release, version, len(lines)))
+
+
+@pytest.mark.kip("268-1", "core")
+@pytest.mark.parametrize(("kind", "release", "version"), groups((1, 2)))
+def test_versions_1_and_2_agree_with_kafka_byte_for_byte(kind, release, version, record_property):
+    check(kind, release, version, record_property)
+
+
+@pytest.mark.kip("268-2", "core")
+@pytest.mark.parametrize(("kind", "release", "version"), groups((3,)))
+def test_version_3_carries_the_second_number_as_kafka_does(kind, release, version, record_property):
+    check(kind, release, version, record_property)
+    number = "latest_supported" if kind == "subscription" else "commonly_supported"
+    for line in vectors(kind)[release, version]:
+        assert bytes.fromhex(line["hex"])[4:8] == line["fields"][number].to_bytes(4, "big")
+
+
+@pytest.mark.kip("268-3", "core")
+@pytest.mark.parametrize(("kind", "release", "version"), groups(range(4, 12)))
+def test_versions_4_to_11_agree_with_kafka_byte_for_byte(kind, release, version, record_property):
+    check(kind, release, version, record_property)
+
+
+def test_no_vector_is_lost_and_none_is_left_over():
+    for kind in ("subscription", "assignment"):
+        wanted = {(release, version) for k, release, version in groups(range(1, 12)) if k == kind}
+        assert set(vectors(kind)) == wanted
+        assert sum(len(lines) for lines in vectors(kind).values()) == TOTAL[kind]
+
+
+def test_most_vectors_prove_exact_bytes():
+    for kind in ("subscription", "assignment"):
+        exact = sum(line["wire_sorted"] for lines in vectors(kind).values() for line in lines)
+        assert exact > TOTAL[kind] // 3, (kind, exact)
