@@ -174,6 +174,13 @@ LEADER_RULES: Final = (
         " (KAFKA-6054)",
     ),
     LeaderRule(
+        name="somebody writes version 1 or 2",
+        models=_ALL,
+        holds=lambda g: g.lowest_used < EARLIEST_PROBEABLE_VERSION,
+        why="version {lowest_used} is the lowest that anybody wrote; it has no second number, so"
+        " nobody goes up until that member is bounced",
+    ),
+    LeaderRule(
         name="empty answer to future members, own number",
         models=frozenset({LeaderModel.EMPTY_AND_OWN}),
         holds=lambda g: bool(g.future),
