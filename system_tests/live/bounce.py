@@ -33,11 +33,13 @@ class Death:
     """A member died on the way.
 
     Attributes:
+        why: one sentence; `explained` if it is the member's own.
         last_lines: the end of its standard error.
     """
 
     member: str
     why: str
+    explained: bool
     last_lines: tuple[str, ...]
 
 
@@ -125,7 +127,12 @@ class LiveBounce:
                 verdict = self._finish(first_generation)
             except MemberDiedError as error:
                 failure = str(error)
-                death = Death(member=error.member, why=error.why, last_lines=error.last_lines)
+                death = Death(
+                    member=error.member,
+                    why=error.why,
+                    explained=error.explained,
+                    last_lines=error.last_lines,
+                )
             except NotInTimeError as error:
                 failure = str(error)
             return Outcome(

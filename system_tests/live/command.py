@@ -207,12 +207,13 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
     if form == "json":
         click.echo(outcome_json(outcome, plan, options))
     else:
-        click.echo()
-        for line in summary_lines(outcome, plan):
-            click.echo(line)
+        console = Console(highlight=False, soft_wrap=True)
+        console.print()
+        for line, style in summary_lines(outcome, plan):
+            console.print(line, style=style, markup=False)
     sys.stdout.flush()
     if outcome.death is not None:
-        for line in outcome.death.last_lines:
+        for line in () if outcome.death.explained else outcome.death.last_lines:
             click.echo(f"  {outcome.death.member}| {line}", err=True)
         if plan.advice is not None:
             click.echo(f"rolling-bounce: {plan.advice}", err=True)

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Protocol
 
 from system_tests.live.config import MemberConfig
-from system_tests.live.events import MemberFailed, Report, ReportError
+from system_tests.live.events import Report, ReportError
 from system_tests.live.group import GroupView
 from system_tests.live.narrate import Narrator
 from system_tests.live.ownership import Incarnation
@@ -45,12 +45,15 @@ class MemberDiedError(Exception):
 
     Attributes:
         member: its name.
-        why: the sentence it failed with, or how its process ended.
+        why: the sentence it failed with, if `explained`, or how its process ended.
         last_lines: the end of its standard error.
     """
 
-    def __init__(self, member: str, why: str, last_lines: Sequence[str]) -> None:
+    def __init__(
+        self, member: str, why: str, last_lines: Sequence[str], *, explained: bool = False
+    ) -> None:
         self.member = member
+        self.explained = explained
         self.why = why
         self.last_lines = tuple(last_lines)
         super().__init__(f"member {member} died: {why}")
@@ -255,19 +258,19 @@ class Crew:
             if not asked:
                 self.deaths.append(MemberDiedError(end.member, _how(end), end.last_lines))
             return
-        why = self.group.members[end.member].why_failed or _how(end)
+        reason = self.group.members[end.member].why_failed
+        why = reason or _how(end)
         clean = asked and (end.status == 0 or life in self.crashed or self._ending)
         self.group.note_end(
             end.member, incarnation=end.incarnation, failed=not clean, at_ms=end.at_ms
         )
         if not clean:
             self.crashed.add(life)
-            if not any(
-                isinstance(r.event, MemberFailed) and (r.member, r.incarnation) == life
-                for r in self.reports
-            ):
+            if reason is None:
                 self.say(why, acting={end.member: Symbol.STOPS})
-            self.deaths.append(MemberDiedError(end.member, why, end.last_lines))
+            self.deaths.append(
+                MemberDiedError(end.member, why, end.last_lines, explained=reason is not None)
+            )
 
 
 def _how(end: ProcessEnded) -> str:

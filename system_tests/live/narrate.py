@@ -57,7 +57,7 @@ class Narrator:
         member = report.member
         generation = self._group.members[member].generation
         match report.event:
-            case AnswersDecided() as decision:
+            case AnswersDecided() as decision if self._joined():
                 self._undated[member] = [
                     (report.at_ms, f"join {self._joined()}{_outsiders(decision)}"),
                     (report.at_ms, _answers(decision)),
@@ -93,7 +93,7 @@ class Narrator:
         return " ".join(
             f"{m.name}:{_versions(m)}"
             for m in self._group.alive
-            if m.latest_supported_version is not None and not m.leaving
+            if m.latest_supported_version is not None and not (m.leaving or m.why_failed)
         )
 
 

@@ -1,16 +1,25 @@
 """How many rebalances there were, and what each was for: a function over the reports.
 
-A generation is counted when any member took an assignment of it. It is *membership* when a member
-took its first or its last assignment around it; *version* when a member had asked for it to write
-another version; *repeated* when members asked only to say again what they had written, because a
-slower member had not heard the last answer before the rest rejoined; and *followup* otherwise: a
-cooperative move, a probing rebalance of KIP-441, or a change of metadata.
+A generation is counted when any member took an assignment of it. The first cause that holds, counts:
+
+- *membership*: a member took its first or its last assignment around it, or its leader answered
+  more or fewer members than the one before (a foreign member reports nothing itself);
+- *version*: a member had asked for it to write another version;
+- *repeated*: members had asked only to say again what they had written, because a slower member had
+  not heard the last answer before the rest rejoined;
+- *followup*: the rest, which is a cooperative move, a probing rebalance of KIP-441, or new metadata.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from system_tests.live.events import AssignmentTaken, RejoinRequested, Report
+from system_tests.live.events import (
+    AnswersDecided,
+    AssignmentTaken,
+    RejoinRequested,
+    Report,
+)
 from system_tests.live.ownership import Incarnation
 
 
@@ -57,7 +66,7 @@ def count_rebalances(
             if after_generation < generation <= until_generation
         }
     )
-    causes = (joined | left, changed, repeated, set(seen))
+    causes = (joined | left | _generations_of_another_size(reports), changed, repeated, set(seen))
     sorted_out: list[tuple[int, ...]] = []
     counted: set[int] = set()
     for cause in causes:  # the first cause that holds, counts
@@ -75,6 +84,22 @@ def _generations_taken(reports: Iterable[Report]) -> Mapping[Incarnation, list[i
                 report.event.generation
             )
     return taken
+
+
+def _generations_of_another_size(reports: Iterable[Report]) -> set[int]:
+    """Generations whose leader answered another number of members than the leader before it."""
+    undated: dict[Incarnation, int] = {}
+    sizes: dict[int, int] = {}
+    for report in reports:
+        life = (report.member, report.incarnation)
+        match report.event:
+            case AnswersDecided(members=members):
+                undated[life] = members
+            case AssignmentTaken(generation=generation) if life in undated:
+                sizes[generation] = undated.pop(life)
+            case _:
+                pass
+    return {later for former, later in pairwise(sorted(sizes)) if sizes[former] != sizes[later]}
 
 
 def _generations_asked_for(reports: Iterable[Report]) -> tuple[set[int], set[int]]:

@@ -6,23 +6,30 @@ from collections.abc import Iterator
 from system_tests.live.bounce import Outcome
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 
+_GOOD, _BAD = "bold green", "bold red"
 _MARKS = {True: "ok  ", False: "FAIL"}
 
 
-def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[str]:
-    """Write the verdict, one line per check, the last line says it in one sentence."""
+def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[tuple[str, str]]:
+    """Write the verdict, one line per check, the last says it in one sentence; with rich styles."""
     if outcome.verdict is not None:
         width = max(len(check.name) for check in outcome.verdict.checks)
         for check in outcome.verdict.checks:
-            yield f"  {_MARKS[check.ok]}  {check.name:<{width}}  {check.sentence}"
-        yield ""
-    path = " -> ".join((plan.before.release, *(stage.describe() for stage in plan.stages)))
+            text = f"  {_MARKS[check.ok]}  {check.name:<{width}}  {check.sentence}"
+            yield text, "" if check.ok else _BAD
+        yield "", ""
+    path = f"{plan.before.release} -> {plan.stages[-1].release}"
+    rounds = "one bounce" if len(plan.stages) == 1 else f"{len(plan.stages)} bounces"
     if outcome.ok:
-        yield f"good: {path}, in {outcome.bounce_seconds:.1f} s of bouncing"
+        members = len(outcome.records)
+        yield (
+            f"good: {path}, {rounds} of {members} members in {outcome.bounce_seconds:.1f} s",
+            _GOOD,
+        )
     elif outcome.failure is not None:
-        yield f"bad: {outcome.failure}"
+        yield f"bad: {outcome.failure}", _BAD
     else:
-        yield f"bad: {path}; see the checks that failed"
+        yield f"bad: {path}; see the checks that failed", _BAD
 
 
 def outcome_json(outcome: Outcome, plan: LivePlan, options: LiveOptions) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, TextIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -20,6 +21,15 @@ _STYLES = {
     Symbol.UPGRADES: "bold green",
     Symbol.DOWNGRADES: "bold yellow",
 }
+# Wide enough that the table does not jump while members come and go.
+_COLUMNS = (
+    ("member", 8),
+    ("release", 8),
+    ("used", 10),
+    ("generation", 10),
+    ("tasks", 24),
+    ("records", 7),
+)
 _SHOWN_LINES = 14
 _PER_SECOND = 8
 
@@ -118,9 +128,10 @@ class TerminalScreen:
         )
 
     def _table(self) -> Table:
-        table = Table(title=self._title, title_justify="left", expand=False)
-        for name in ("member", "release", "used", "generation", "tasks", "records"):
-            table.add_column(name, justify="right" if name in ("generation", "records") else "left")
+        table = Table(title=self._title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        for name, width in _COLUMNS:
+            numeric = name in ("generation", "records")
+            table.add_column(name, min_width=width, justify="right" if numeric else "left")
         for member in self._group.members.values():
             table.add_row(*_cells(member, leads=member.name == self._group.leader))
         return table

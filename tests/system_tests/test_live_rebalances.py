@@ -1,4 +1,4 @@
-from system_tests.live.events import AssignmentTaken, RejoinRequested, Report
+from system_tests.live.events import AnswersDecided, AssignmentTaken, RejoinRequested, Report
 from system_tests.live.rebalances import count_rebalances
 
 
@@ -70,6 +70,25 @@ def test_saying_it_again_is_counted_apart():
         asked("a", after=2),
     )
     assert (found.version, found.repeated, found.followup) == ((3,), (2,), ())
+
+
+def test_a_generation_with_more_members_answered_is_membership():
+    rows = []
+    for generation, members in ((1, 2), (2, 3), (3, 3)):
+        decision = AnswersDecided(
+            version=10,
+            commonly_supported_version=10,
+            members=members,
+            rule="r",
+            why="w",
+            version_probing=False,
+            future_members=(),
+            quarantined_members=(),
+            warnings=(),
+        )
+        rows.append(Report(member="a", incarnation=0, at_ms=generation - 0.5, event=decision))
+    found = count(took("a", 1, 2, 3), took("b", 1, 2, 3), rows)
+    assert (found.membership, found.followup) == ((2,), (3,))
 
 
 def test_a_rejoin_for_another_reason_is_a_followup():
