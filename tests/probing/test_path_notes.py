@@ -1,0 +1,74 @@
+import pytest
+
+from probing import RELEASES, find_release
+from probing.path_notes import notes_for
+
+
+def notes(old, new):
+    return " | ".join(notes_for(find_release(old), find_release(new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "has"),
+    [
+        ("2.8", "3.4", "foreign-key join"),
+        ("3.3", "3.9", "KIP-904"),
+        ("3.4", "4.3", "KIP-904"),
+        ("1.1", "3.9", "foreign-key join"),
+    ],
+)
+def test_features_with_formats_of_their_own_ask_for_two_bounces(old, new, has):
+    found = notes(old, new)
+    assert has in found
+    assert f"upgrade.from={old}" in found
+
+
+def test_from_3_5_on_no_format_changes():
+    assert notes("3.5", "4.3") == ""
+    assert "KIP-904" not in notes("3.3", "3.4")
+
+
+def test_foreign_key_joins_cannot_be_bounced_to_3_3():
+    assert "cannot be bounced to 3.3.2" in notes("2.8", "3.3")
+    assert "KAFKA-13769" in notes("2.8", "3.3")
+
+
+@pytest.mark.parametrize("patch", ["3.5.0", "3.5.1"])
+def test_the_value_that_crashes_is_warned_of(patch):
+    found = notes("3.4", patch)
+    assert f"do not set upgrade.from=3.4 on {patch}" in found
+    assert "take a later patch of 3.5" in found
+    assert "do not set" not in notes("3.4", "3.5.2")
+
+
+@pytest.mark.parametrize("patch", ["3.6.0", "3.6.1"])
+def test_the_value_that_was_forgotten_is_not_needed(patch):
+    assert f"upgrade.from=3.5 is unknown to {patch} and not needed" in notes("3.5", patch)
+    assert notes("3.5", "3.6.2") == ""
+
+
+def test_native_members_move_partitions_eagerly_beside_cooperative_ones():
+    assert "cooperatively" in notes("3.9", "native")
+    assert "cooperatively" in notes("native", "3.9")
+    assert "cooperatively" not in notes("2.3", "native")
+    assert "cooperatively" not in notes("3.9", "4.3")
+
+
+def test_a_rollback_names_what_does_not_go_back():
+    assert "KIP-1035" in notes("4.3", "4.2")
+    assert "RocksDB" in notes("3.0", "2.8")
+    assert "KIP-1035" not in notes("4.2", "4.3")
+    assert "KIP-1035" not in notes("native", "4.2")
+
+
+def test_the_open_issues_of_the_release_to_come_are_named_with_their_fix():
+    assert "KAFKA-14382 is open in 3.3.1" in notes("3.2", "3.3.1")
+    assert "3.3.2, 3.4.0" in notes("3.2", "3.3.1")
+
+
+def test_no_note_says_the_same_twice_and_the_same_release_needs_none():
+    for old in RELEASES:
+        assert notes_for(old, old) == ()
+        for new in RELEASES:
+            found = notes_for(old, new)
+            assert len(found) == len(set(found))

@@ -1,0 +1,156 @@
+import pytest
+
+from probing import (
+    PATH_RULES,
+    RELEASES,
+    Bounce,
+    BounceReason,
+    Direction,
+    find_release,
+    upgrade_from_value,
+    upgrade_path,
+    why_pin_needed,
+)
+
+METADATA, PROTOCOL = BounceReason.METADATA, BounceReason.PROTOCOL
+
+
+def path(old, new):
+    return upgrade_path(find_release(old), find_release(new))
+
+
+def bounces(old, new):
+    return [(b.release, b.upgrade_from, b.reasons) for b in path(old, new).bounces]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "reasons"),
+    [
+        ("0.10.0", "0.10.2.2", "0.10.0", (METADATA,)),
+        ("0.10.0", "1.1.1", "0.10.0", (METADATA,)),
+        ("0.10.0", "2.3.1", "0.10.0", (METADATA,)),
+        ("0.10.2.1", "2.0.1", "0.10.2", (METADATA,)),
+        ("1.1.0", "3.9.2", "1.1", (METADATA, PROTOCOL)),
+        ("2.0.1", "2.4.1", "2.0", (PROTOCOL,)),
+        ("2.3.1", "3.9.2", "2.3", (PROTOCOL,)),
+        ("0.11.0.2", "native", "0.11.0", (METADATA,)),
+    ],
+)
+def test_two_bounces_the_first_with_the_old_series(old, new, value, reasons):
+    assert bounces(old, new) == [(new, value, reasons), (new, None, reasons)]
+    assert upgrade_from_value(find_release(old), find_release(new)) == value
+    sentence = why_pin_needed(find_release(old), find_release(new))
+    assert f"set upgrade.from={value} on {new} " in sentence
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("2.0.1", "2.3.1", BounceReason.PROBING),
+        ("2.4.1", "4.3.1", BounceReason.PROBING),
+        ("3.1.2", "native", BounceReason.PROBING),
+        ("2.0.1", "native", BounceReason.PROBING),
+        ("3.9.2", "4.0.0", BounceReason.PROGRAM),
+        ("0.10.1.1", "1.1.0", BounceReason.PROGRAM),
+        ("2.6.0", "2.6.1", BounceReason.PROBING),
+        ("4.3.1", "2.4.0", BounceReason.PROBING),
+        ("native", "3.9.2", BounceReason.PROGRAM),
+        ("native", "2.0.1", BounceReason.PROBING),
+    ],
+)
+def test_one_bounce_without_any_setting(old, new, reason):
+    assert bounces(old, new) == [(new, None, (reason,))]
+    assert upgrade_from_value(find_release(old), find_release(new)) is None
+    assert why_pin_needed(find_release(old), find_release(new)) is None
+
+
+@pytest.mark.parametrize("new", ["4.0.0", "4.1.2", "4.2.1", "4.3.1"])
+@pytest.mark.parametrize("old", ["0.10.0.0", "1.1.1", "2.0.0", "2.3.1"])
+def test_up_to_2_3_there_is_no_way_to_4_0_but_by_a_bridge(old, new):
+    closed = path(old, new)
+    assert (closed.possible, closed.bounces) == (False, ())
+    assert closed.bridges == ("3.5", "3.6", "3.7", "3.8", "3.9")
+    assert "KAFKA-18839" in closed.reasons[0]
+    for bridge in closed.bridges:
+        assert path(old, bridge).possible
+        assert path(bridge, new).possible
+    assert path(new, old).bridges == closed.bridges
+
+
+@pytest.mark.parametrize("new", ["0.10.1.1", "0.10.2.1", "0.11.0.2", "1.0.1", "1.1.0"])
+def test_without_the_backport_0_10_0_has_to_be_stopped_or_take_a_detour(new):
+    closed = path("0.10.0.1", new)
+    assert not closed.possible
+    assert "KAFKA-6054" in closed.reasons[0]
+    assert "stop all members" in closed.reasons[0]
+    for bridge in closed.bridges:
+        assert path("0.10.0.1", bridge).possible
+        assert path(bridge, new).possible
+    assert bool(closed.bridges) is (new not in ("0.10.1.1", "0.10.2.1"))
+
+
+@pytest.mark.parametrize("new", ["2.1.0", "2.1.1", "2.2.0", "2.2.1", "2.3.0"])
+def test_kafka_8649_closes_the_way_in_both_directions_and_names_the_releases_around_it(new):
+    for closed in (path("2.0.1", new), path(new, "2.0.0")):
+        assert (closed.possible, closed.bounces) == (False, ())
+        assert "KAFKA-8649" in closed.reasons[0]
+        assert closed.bridges == ("2.2.2", "2.3.1", "2.4")
+    for bridge in ("2.2.2", "2.3.1", "2.4"):
+        assert path("2.0.1", bridge).possible
+
+
+def test_to_the_same_release_there_is_nothing_to_bounce():
+    for release in RELEASES:
+        same = upgrade_path(release, release)
+        assert (same.possible, same.bounces, same.direction) == (True, (), Direction.NONE)
+        assert same.version_bounces == ()
+        assert upgrade_from_value(release, release) is None
+
+
+def test_a_rollback_pins_the_program_that_is_left_before_it_is_left():
+    assert bounces("3.9.2", "1.1.1") == [
+        ("3.9.2", "1.1", (METADATA, PROTOCOL)),
+        ("1.1.1", None, (METADATA, PROTOCOL)),
+    ]
+    assert path("3.9.2", "1.1.1").direction is Direction.ROLLBACK
+    sentence = why_pin_needed(find_release("3.9.2"), find_release("1.1.1"))
+    assert "start the members as 1.1.1 in the second one" in sentence
+
+
+def test_versions_alone_ask_for_fewer_bounces_than_the_rebalance_protocol():
+    both = path("1.1.1", "3.9.2")
+    assert both.version_bounces == both.bounces
+    assert path("2.3.1", "3.9.2").version_bounces == (
+        Bounce(release="3.9.2", upgrade_from=None, reasons=(BounceReason.PROBING,)),
+    )
+    assert path("2.0.1", "2.3.0").version_bounces == ()
+
+
+def test_every_pair_has_a_row_and_a_sentence_and_closed_ways_say_what_to_do():
+    hit = set()
+    for old in RELEASES:
+        for new in RELEASES:
+            found = upgrade_path(old, new)
+            hit.add(found.rule)
+            (sentence,) = found.reasons
+            assert "{" not in sentence
+            assert new.name in sentence or old.name in sentence or "probing" in sentence
+            assert found.possible or "stop all members" in sentence
+            assert all("{" not in note for note in found.notes)
+            for bounce in found.bounces:
+                find_release(bounce.release).pinned_version(bounce.upgrade_from)
+    assert hit == {rule.name for rule in PATH_RULES}
+
+
+def test_every_upgrade_is_possible_at_least_in_steps():
+    """From every release some chain of bounces leads to the newest one."""
+    newest, reaches, before = RELEASES[-2], {RELEASES[-2].name}, set()
+    while reaches != before:
+        before = set(reaches)
+        reaches |= {
+            old.name
+            for old in RELEASES
+            if any(upgrade_path(old, find_release(n)).possible for n in before)
+        }
+    assert reaches == {release.name for release in RELEASES}
+    assert newest.name in reaches
