@@ -3,6 +3,8 @@
 Sans-IO apart from `adapters` (which connect a client library) and `cli`.
 """
 
+import logging
+
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import (
     ConfigError,
@@ -15,7 +17,7 @@ from assignor.errors import (
     TopologyError,
 )
 from assignor.leader import GroupAnswer, LeaderSettings, assign_group
-from assignor.listener import TasksListener
+from assignor.listener import PartitionsByTask, TasksListener
 from assignor.member import MemberIdentity, Received, StreamsMember, TasksHeld
 from assignor.observer import (
     AnswersDecided,
@@ -65,6 +67,7 @@ __all__ = [
     "Observation",
     "Observer",
     "PartitionCountUnknown",
+    "PartitionsByTask",
     "Received",
     "RejoinRequested",
     "RepartitionTopic",
@@ -87,3 +90,5 @@ __all__ = [
     "sticky",
     "validate",
 ]
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())

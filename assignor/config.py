@@ -63,7 +63,7 @@ def _are_tags(value: object) -> bool:
     return (
         isinstance(value, tuple)
         and len(value) <= 5  # noqa: PLR2004 KIP-708's limit
-        and all(isinstance(key, str) and 0 < len(key) <= 20 for key in value)  # noqa: PLR2004
+        and all(isinstance(key, str) and 0 < len(key) <= 20 for key in value)  # noqa: PLR2004 too
     )
 
 

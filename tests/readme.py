@@ -1,7 +1,7 @@
 """Blocks of the README and how to run them.
 
-Above a block may stand `<!-- exact -->` (output must be equal), `<!-- shape -->` (equal once numbers
-are masked) or `<!-- slow -->` (run in the full suite only, exit status checked). Without a mark a
+Above a block may stand `<!-- exact -->` (output must be equal), `<!-- shape -->` (equal once
+numbers are masked) or `<!-- slow -->` (full suite only, exit status checked). Without a mark a
 console block is run and its exit status checked; a python block is always executed.
 """
 

@@ -11,6 +11,8 @@ import pytest
 from tests.readme import ROOT, blocks
 
 CONSOLE = [block for block in blocks() if block.kind == "console"]
+SHORT = [block for block in CONSOLE if block.mark != "slow"]
+LONG = [block for block in CONSOLE if block.mark == "slow"]
 PYTHON = [block for block in blocks() if block.kind == "python"]
 
 
@@ -42,7 +44,7 @@ def check(block):
             assert masked(done.stdout) == masked(shown)
 
 
-@pytest.mark.parametrize("block", [b for b in CONSOLE if b.mark != "slow"], ids=lambda b: str(b.line))
+@pytest.mark.parametrize("block", SHORT, ids=lambda block: str(block.line))
 def test_console_blocks_run_and_print_what_they_show(block):
     check(block)
 
@@ -50,7 +52,7 @@ def test_console_blocks_run_and_print_what_they_show(block):
 @pytest.mark.loop
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("block", [b for b in CONSOLE if b.mark == "slow"], ids=lambda b: str(b.line))
+@pytest.mark.parametrize("block", LONG, ids=lambda block: str(block.line))
 def test_long_console_blocks_run(block):
     check(block)
 
