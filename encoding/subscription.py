@@ -64,8 +64,9 @@ def decode_subscription(
 
     Args:
         data: user data of the member.
-        known_versions: what this reader knows. Any other version from 1 on is a value as well, a
-            ``FutureSubscription``, so that an older reader can be emulated.
+        known_versions: what this reader knows. Any other version from 3 on, where the second
+            number begins, is a value as well, a ``FutureSubscription``, so that an older reader
+            can be emulated.
 
     Raises:
         DecodeError: anything else that is wrong with the bytes, and nothing but this.
@@ -87,6 +88,9 @@ def read_subscription(
         raise DecodeError(what, offset=0, version=version, available=len(data))
     plan = _READERS.get(version) if version in known_versions else None
     if plan is None:
+        if version < EARLIEST_PROBEABLE_VERSION:
+            what = f"subscription is in version {version}, which this reader does not know"
+            raise DecodeError(what, offset=0, version=version, available=len(data))
         supported, end = _SUPPORTED(data, offset)
         _check_supported_as_read(version, supported, data)
         return FutureSubscription(version, supported), end

@@ -186,10 +186,7 @@ class TaskOffsetSums:
 
 
 def _column(field: str, values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    try:
-        column = np.asarray(values)
-    except OverflowError:
-        column = np.asarray(values, dtype=object)
+    column = np.asarray(values)
     if column.dtype == dtype and column.ndim == 1:
         return column
     if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):

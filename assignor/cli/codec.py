@@ -175,7 +175,7 @@ def _answer(
     if line is None:
         return {"error": f"line {number} is longer than {LINE_LIMIT} bytes; split it"}
     try:
-        question = json.loads(line)
+        question = json.loads(line.rstrip(b"\r\n"))
     except json.JSONDecodeError as error:
         return {"error": f"line {number} column {error.colno}: not JSON: {error.msg}"}
     except (ValueError, RecursionError) as error:
@@ -226,7 +226,7 @@ def _print_pieces(pieces: list[Piece]) -> None:
     rows = [
         (str(p.offset), str(p.size), p.type, p.path, _shown(p.value), p.meaning) for p in pieces
     ]
-    if sys.stdout.isatty() and len(rows) <= _TABLE_LIMIT:
+    if _is_terminal() and len(rows) <= _TABLE_LIMIT:
         table = Table(*_COLUMNS)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
@@ -236,6 +236,10 @@ def _print_pieces(pieces: list[Piece]) -> None:
     for row in (_COLUMNS, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def _shown(value: object) -> str:

@@ -105,6 +105,9 @@ def test_an_older_reader_sees_two_numbers_of_what_it_does_not_know(value, latest
     known = range(1, latest + 1)
     if value.version <= latest:
         assert decode_subscription(data, known) == value
+    elif value.version < 3:
+        with pytest.raises(DecodeError, match="version 2, which this reader does not know"):
+            decode_subscription(data, known)
     else:
         numbers = FutureSubscription(value.version, value.latest_supported_version)
         assert read_subscription(data, known) == (numbers, 8)
