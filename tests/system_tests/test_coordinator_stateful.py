@@ -4,15 +4,7 @@ import itertools
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    RuleBasedStateMachine,
-    consumes,
-    initialize,
-    invariant,
-    multiple,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from system_tests.coordinator import (
     CommitOffsets,
@@ -33,6 +25,7 @@ from system_tests.coordinator import (
 
 INSTANCES = st.sampled_from([None, None, "i", "j"])
 METADATA = st.sampled_from([b"1", b"2"])
+PICK = st.integers(0, 5)
 SHARED = Protocol("range", b"")
 KEY = OffsetKey("t", 0)
 
@@ -40,10 +33,13 @@ KEY = OffsetKey("t", 0)
 class Groups(RuleBasedStateMachine):
     """Clients with good and bad memories against one coordinator."""
 
-    members = Bundle("members")
-
-    @initialize(delay_ms=st.sampled_from([0, 3_000]), size=st.sampled_from([2, 100]))
-    def begin(self, delay_ms, size):
+    @initialize(
+        delay_ms=st.sampled_from([0, 3_000]),
+        size=st.sampled_from([2, 100, 100]),
+        instances=st.lists(INSTANCES, max_size=3),
+        settled=st.booleans(),
+    )
+    def begin(self, delay_ms, size, instances, settled):
         ids = itertools.count(1)
         config = CoordinatorConfig(
             initial_rebalance_delay_ms=delay_ms, group_max_size=size, group_record_limit=900
@@ -54,7 +50,19 @@ class Groups(RuleBasedStateMachine):
         self.open = {}
         self.generation = 0
         self.leaders = {}
-        self.synced = {}
+        self.known = [("ghost", None)]
+        for instance in instances:
+            self.come(instance, b"1", 3)
+        if settled:
+            self.wait(3_000)
+            self.everybody_joins(9)
+            self.everybody_syncs(with_leader=True)
+
+    def pick(self, number):
+        """A client: mostly a member of now, sometimes one that was handed an id or was replaced."""
+        group = self.coordinator.describe("g")
+        now = [(m.member_id, m.instance_id) for m in group.members]
+        return (now + self.known[-2:])[number % (len(now) + len(self.known[-2:]))]
 
     def take(self, effects):
         for token, answer in effects.answers:
@@ -100,25 +108,22 @@ class Groups(RuleBasedStateMachine):
             may_skip_assignment=version >= 9,
         )
 
-    @rule(
-        target=members,
-        instance=INSTANCES,
-        metadata=METADATA,
-        version=st.sampled_from([3, 7, 9]),
-    )
+    @rule(instance=INSTANCES, metadata=METADATA, version=st.sampled_from([3, 7, 9]))
     def come(self, instance, metadata, version):
+        former = [(m.member_id, m.instance_id) for m in self.coordinator.describe("g").members]
         answer = self.ask(self.join_request("", instance, metadata, version))
-        known = [(m.member_id, m.instance_id) for m in self.coordinator.describe("g").members]
         if answer is not None and answer.error is ErrorCode.MEMBER_ID_REQUIRED:
-            known = [(answer.member_id, None)]
-        return multiple(*known)
+            self.known.append((answer.member_id, None))
+        self.known += [who for who in former if instance is not None and who[1] == instance]
 
-    @rule(member=members, metadata=METADATA, version=st.sampled_from([5, 9]))
+    @rule(member=PICK, metadata=METADATA, version=st.sampled_from([5, 9]))
     def join_again(self, member, metadata, version):
+        member = self.pick(member)
         self.ask(self.join_request(*member, metadata, version))
 
-    @rule(member=members, stale=st.integers(0, 1), size=st.sampled_from([1, 1, 900]))
+    @rule(member=PICK, stale=st.integers(0, 1), size=st.sampled_from([1, 1, 900]))
     def sync(self, member, stale, size):
+        member = self.pick(member)
         group = self.coordinator.describe("g")
         plan = {m.member_id: b"a" * size for m in group.members}
         is_leader = group.leader_id == member[0]
@@ -132,8 +137,40 @@ class Groups(RuleBasedStateMachine):
             )
         )
 
-    @rule(member=members)
+    @rule(version=st.sampled_from([5, 9]))
+    def everybody_joins(self, version):
+        """Honest clients: whoever is not waiting yet comes to the rebalance."""
+        group = self.coordinator.describe("g")
+        if group.state is GroupState.PREPARING_REBALANCE:
+            for m in group.members:
+                waits = any(
+                    isinstance(r, JoinGroup) and r.member_id == m.member_id
+                    for r in self.open.values()
+                )
+                if not waits:
+                    self.ask(self.join_request(m.member_id, m.instance_id, b"1", version))
+
+    @rule(with_leader=st.booleans())
+    def everybody_syncs(self, with_leader):
+        group = self.coordinator.describe("g")
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            for m in sorted(group.members, key=lambda m: m.member_id == group.leader_id):
+                is_leader = m.member_id == group.leader_id
+                if is_leader and not with_leader:
+                    continue
+                self.ask(
+                    SyncGroup(
+                        group_id="g",
+                        member_id=m.member_id,
+                        instance_id=m.instance_id,
+                        generation=group.generation,
+                        assignments={i.member_id: b"a" for i in group.members} if is_leader else {},
+                    )
+                )
+
+    @rule(member=PICK)
     def beat(self, member):
+        member = self.pick(member)
         generation = self.coordinator.describe("g").generation
         answer = self.ask(
             Heartbeat(
@@ -142,8 +179,9 @@ class Groups(RuleBasedStateMachine):
         )
         assert answer is not None
 
-    @rule(member=members)
+    @rule(member=PICK)
     def commit(self, member):
+        member = self.pick(member)
         generation = self.coordinator.describe("g").generation
         request = CommitOffsets(
             group_id="g",
@@ -154,8 +192,9 @@ class Groups(RuleBasedStateMachine):
         )
         assert self.ask(request) is not None
 
-    @rule(member=consumes(members))
+    @rule(member=PICK)
     def leave(self, member):
+        member = self.pick(member)
         leaving = (LeavingMember(*member),)
         assert self.ask(LeaveGroup(group_id="g", members=leaving)) is not None
 
@@ -170,8 +209,10 @@ class Groups(RuleBasedStateMachine):
             self.take(self.coordinator.tick(self.now_ms))
         self.now_ms = end_ms
 
-    @rule()
-    def move(self):
+    @rule(really=st.integers(0, 3))
+    def move(self, really):
+        if really:
+            return
         self.take(self.coordinator.reload("g", now_ms=self.now_ms))
 
     @invariant()
@@ -214,4 +255,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestGroups.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
