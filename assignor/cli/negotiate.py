@@ -314,7 +314,7 @@ def _print_round(round_: _Round) -> None:
         )
         for line in round_.lines
     ]
-    if sys.stdout.isatty():
+    if _is_terminal():
         table = Table(*_COLUMNS)
         for row in rows:
             table.add_row(*row)
@@ -323,6 +323,10 @@ def _print_round(round_: _Round) -> None:
         _print_columns(rows)
     for line in round_.lines:
         _paragraph(f"{line.member}: {line.rule}: {line.why}")
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:

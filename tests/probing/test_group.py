@@ -54,16 +54,11 @@ def test_a_possible_path_settles_at_the_new_latest_and_a_closed_one_can_fail(old
             assert not reached.failures
             assert reached.groups
             assert {m.used_version for g in reached.groups for m in g} == {new.latest_version}
+        if path.bounces and BounceReason.METADATA in path.bounces[0].reasons:
+            assert walk(old, one_bounce(new)).failures  # the pin is not asked for in vain
     elif path.rule == "eager protocol is gone" and old.latest_version >= 3 <= new.latest_version:
         assert not walk(old, one_bounce(new)).failures  # only the rebalance protocol is in the way
     else:
-        assert walk(old, one_bounce(new)).failures
-
-
-@pytest.mark.parametrize(("old", "new"), PAIRS)
-def test_a_pin_for_the_metadata_is_never_asked_for_in_vain(old, new):
-    path = upgrade_path(old, new)
-    if path.bounces and BounceReason.METADATA in path.bounces[0].reasons:
         assert walk(old, one_bounce(new)).failures
 
 
@@ -75,7 +70,6 @@ def test_current_releases_settle_within_two_rebalances_of_each_restart():
         assert reached.rounds_max <= 3, (old.name, new.name)
 
 
-@pytest.mark.slow
 def test_four_members_of_current_releases_settle_too():
     current = [r for r in REPRESENTATIVES if r.order >= (2, 4)]
     for old, new in itertools.permutations(current, 2):
