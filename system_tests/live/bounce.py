@@ -89,6 +89,8 @@ class LiveBounce:
         self._killed = False
         self._garbage_done = False
         self._quarantined: bool | None = None
+        self._last_versions: dict[str, int] = {}
+        self._last_generation = 0
 
     def run(self) -> Outcome:
         """Run it; call this from the main thread.
@@ -139,9 +141,9 @@ class LiveBounce:
                 verdict=verdict,
                 failure=failure,
                 death=death,
-                used_versions=self._used_versions(),
+                used_versions=self._last_versions or self._used_versions(),
                 records={m.name: m.records for m in self._crew.group.members.values()},
-                generation=self._crew.group.generation,
+                generation=self._last_generation or self._crew.group.generation,
                 steps=probing_steps(self._crew.reports),
                 seconds=monotonic() - began_s,
                 bounce_seconds=bounce_seconds,
@@ -246,7 +248,7 @@ class LiveBounce:
             now_ms=monotonic() * 1000,
             quiet_ms=0,
         )
-        used_versions = self._used_versions()
+        self._last_versions = self._used_versions()
         self._stop_all()
         return judge(
             Evidence(
@@ -255,7 +257,7 @@ class LiveBounce:
                 ended_ms=crew.ended_ms,
                 gone=gone,
                 crashed=frozenset(crew.crashed),
-                used_versions=used_versions,
+                used_versions=self._last_versions,
                 promised_versions=self._plan.promised_versions,
                 first_generation=first_generation,
                 last_generation=self._last_generation,

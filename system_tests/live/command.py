@@ -117,7 +117,9 @@ def live(**given: Any) -> None:
         screen = TerminalScreen(Console(), names, title=title)
     else:
         screen = PlainScreen(sys.stdout, names)
+    # Set for both: a shell starts background jobs with SIGINT ignored.
     signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         with screen:
             outcome = LiveBounce(options, plan, screen).run()

@@ -1,13 +1,13 @@
 """How many rebalances there were, and what each was for: a function over the reports.
 
-A generation is counted when any member took an assignment of it. The first cause that holds, counts:
+A generation is counted when any member took an assignment of it, under the first cause that holds:
 
 - *membership*: a member took its first or its last assignment around it, or its leader answered
   more or fewer members than the one before (a foreign member reports nothing itself);
 - *version*: a member had asked for it to write another version;
 - *repeated*: members had asked only to say again what they had written, because a slower member had
   not heard the last answer before the rest rejoined;
-- *followup*: the rest, which is a cooperative move, a probing rebalance of KIP-441, or new metadata.
+- *followup*: the rest: a cooperative move, a probing rebalance of KIP-441, or new metadata.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

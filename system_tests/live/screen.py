@@ -39,12 +39,11 @@ class PlainScreen:
 
     def __init__(self, stream: TextIO, members: Sequence[str]) -> None:
         self._stream = stream
+        self._began = False
         self._members = tuple(members)
 
     def __enter__(self) -> Self:
-        """Write legend and header."""
-        self._write(LEGEND)
-        self._write(format_header(self._members))
+        """Nothing to take over."""
         return self
 
     def __exit__(
@@ -56,7 +55,11 @@ class PlainScreen:
         """Nothing to clean up."""
 
     def line(self, line: TraceLine) -> None:
-        """Write one line at once."""
+        """Write one line at once, the first one under the legend and the header."""
+        if not self._began:
+            self._began = True
+            self._write(LEGEND)
+            self._write(format_header(self._members))
         self._write(format_line(line, members=self._members))
 
     def refresh(self, group: GroupView) -> None:

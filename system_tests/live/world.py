@@ -1,5 +1,6 @@
 """Where an experiment runs: the embedded broker in a thread, or a broker that is already there."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -61,7 +62,8 @@ def _embedded_broker(options: LiveOptions) -> Iterator[str]:
         broker = context.__enter__()
     except OSError as error:
         raise SurroundingsError(
-            f"the embedded broker cannot listen on port {options.port}: {error.strerror or error}; "
+            f"the embedded broker cannot listen on port {options.port}: "
+            f"{os.strerror(error.errno) if error.errno else error}; "
             "choose another --port, or 0 for a free one"
         ) from error
     try:
@@ -77,6 +79,7 @@ def _topic(world: World, partitions: int, *, keep: bool) -> Iterator[None]:
             bootstrap_servers=world.bootstrap_servers,
             client_id="rolling-bounce",
             request_timeout_ms=_CONNECT_MS,
+            bootstrap_timeout_ms=_CONNECT_MS,
         )
     except (KafkaError, ValueError) as error:
         raise SurroundingsError(

@@ -1,0 +1,74 @@
+"""Real rolling bounces on the embedded broker, each with its whole verdict."""
+
+import pytest
+
+pytestmark = [pytest.mark.loop, pytest.mark.timeout(120)]
+
+
+def test_one_bounce_from_3_1_to_native_is_good(bounce):
+    run = bounce("--from 3.1 --to native --members 3 --seed 7")
+    assert (run.status, run.failed()) == (0, [])
+    assert run.report["ok"]
+    assert run.report["duplicates"] == 0
+    assert [b["upgrade_from"] for b in run.report["bounces"]] == [None]
+    assert set(run.numbers("versions")["used"].values()) == {11}
+    assert run.numbers("rebalances")["membership"] <= 6
+    assert run.report["bounce_seconds"] < 20
+
+
+def test_below_2_0_two_bounces_with_upgrade_from_are_good(bounce):
+    run = bounce("--from 0.10.2 --to 2.0")
+    assert (run.status, run.failed()) == (0, [])
+    assert [b["upgrade_from"] for b in run.report["bounces"]] == ["0.10.2", None]
+    # While one version 2 subscription is in the group, the leader answers in 2; then in 3 at once.
+    versions = [step["version"] for step in run.steps("assign")]
+    assert versions == sorted(versions)
+    assert set(versions) == {2, 3}
+    assert run.numbers("rebalances")["version"] == 0
+
+
+def test_below_2_0_without_the_pin_members_die_and_the_right_value_is_named(bounce):
+    run = bounce("--from 0.10.2 --to 2.0 --no-pin")
+    assert run.status == 1
+    assert not run.report["ok"]
+    assert "version=3" in run.report["death"]["why"]
+    assert "upgrade.from=0.10.2" in run.report["advice"]
+    assert "upgrade.from=0.10.2" in run.stderr
+
+
+def test_offline_the_same_upgrade_needs_no_pin(bounce):
+    run = bounce("--from 0.10.2 --to 2.0 --offline")
+    assert (run.status, run.failed()) == (0, [])
+    assert set(run.numbers("versions")["used"].values()) == {3}
+    assert run.numbers("pauses")["bound_ms"] is None
+
+
+def test_a_leader_killed_in_the_middle_costs_time_and_no_record(bounce):
+    run = bounce("--from 2.8 --to 3.2 --members 5 --kill leader --session-timeout-ms 2000")
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("records")["missing"] == 0
+    assert set(run.numbers("versions")["used"].values()) == {11}
+    assert run.numbers("pauses")["worst_ms"] > 1000
+
+
+def test_an_old_leader_of_2_0_sends_the_new_member_down_and_up_again(bounce):
+    run = bounce("--from 2.0.1 --to 2.3.1 --order leader-last")
+    assert (run.status, run.failed()) == (0, [])
+    probed = [step for step in run.steps("assign") if step["version_probing"]]
+    assert probed
+    assert {(step["version"], step["commonly_supported_version"]) for step in probed} == {(3, 3)}
+    moves = {(step["used_version_before"], step["version"]) for step in run.steps("rejoin")}
+    assert {(4, 3), (3, 4)} <= moves
+    assert set(run.numbers("versions")["used"].values()) == {4}
+
+
+def test_a_foreign_member_is_quarantined_and_everybody_else_goes_on(bounce):
+    run = bounce("--from 3.1 --to native --garbage")
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("quarantine") == {"quarantined": True}
+
+
+def test_a_way_back_is_a_bounce_like_any_other(bounce):
+    run = bounce("--from native --to 3.1 --order leader-first")
+    assert (run.status, run.failed()) == (0, [])
+    assert set(run.numbers("versions")["used"].values()) == {10}
