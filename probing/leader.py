@@ -134,19 +134,11 @@ def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
         future=_names(group.future),
         future_version=max((m.used_version for m in group.future), default=UNKNOWN_VERSION),
         quarantined=_names(group.quarantined),
-        undecodable=max(group.undecodable, default=UNKNOWN_VERSION),
-        remedy=_remedy(group),
+        unknown_version=max(group.undecodable, default=UNKNOWN_VERSION),
+        series=group.release.series,
         latest=group.latest,
         lowest_used=group.lowest_used,
         lowest_supported=group.lowest_supported,
-    )
-
-
-def _remedy(group: GroupVersions) -> str:
-    """Say what lets newer members join a leader that does not know their version."""
-    return (
-        f"set upgrade.from={group.release.series} on the newer members for a first rolling bounce,"
-        " and take it out again in a second one"
     )
 
 

@@ -106,6 +106,11 @@ class LeaderRule:
     second_number: str = LOWEST
     fixed_version: int | None = None
 
+    @property
+    def is_unconditional(self) -> bool:
+        """Tell whether no later row can fire for these models."""
+        return self.holds is _always
+
 
 _ALL: Final = frozenset(LeaderModel)
 _PRE_PROBING: Final = frozenset(
@@ -122,10 +127,17 @@ _DIES_OF_MIXTURE: Final = frozenset(
         LeaderModel.KIP_TEXT,
     }
 )
+_NORMAL_FOR_ALL: Final = frozenset(
+    {LeaderModel.NORMAL_OR_DEAD, LeaderModel.NORMAL_OR_ERROR, LeaderModel.NATIVE}
+)
 _MIXTURE_TEXT: Final = (
     "a future subscription (version {future_version}) and one from before 2.0 (version"
     " {lowest_used}) are in the group at the same time"
 )
+
+
+def _always(_: GroupVersions) -> bool:
+    return True
 
 
 def _is_mixture(group: GroupVersions) -> bool:
@@ -147,7 +159,9 @@ LEADER_RULES: Final = (
         models=_PRE_PROBING,
         holds=lambda g: bool(g.undecodable),
         verdict=Verdict.DIES,
-        why="unable to decode subscription data: version={undecodable}; {remedy}",
+        why="unable to decode subscription data: version={unknown_version}; set"
+        " upgrade.from={series} on the newer members for a first rolling bounce, and take it out"
+        " again in a second one",
     ),
     LeaderRule(
         name="future member beside version 1 or 2",
@@ -168,7 +182,7 @@ LEADER_RULES: Final = (
     LeaderRule(
         name="always version 2",
         models=frozenset({LeaderModel.ALWAYS_VERSION_2}),
-        holds=lambda _: True,
+        holds=_always,
         fixed_version=2,
         why="a leader of this release answers everybody in version 2, whatever they wrote"
         " (KAFKA-6054)",
@@ -221,14 +235,14 @@ LEADER_RULES: Final = (
     LeaderRule(
         name="lowest used version, own number",
         models=_OWN_NUMBER,
-        holds=lambda _: True,
+        holds=_always,
         second_number=OWN_LATEST,
         why="version {lowest_used} is the lowest that anybody wrote; the second number is the"
         " leader's own {latest}",
     ),
     LeaderRule(
         name="future members answered in the lowest version",
-        models=_ALL,
+        models=_NORMAL_FOR_ALL,
         holds=lambda g: bool(g.future),
         why="{future} wrote above {latest}: tasks for everybody in version {lowest_used}, the"
         " lowest that anybody wrote; the second number {lowest_supported} says how far all can go",
@@ -236,7 +250,7 @@ LEADER_RULES: Final = (
     LeaderRule(
         name="lowest used version",
         models=_ALL,
-        holds=lambda _: True,
+        holds=_always,
         why="version {lowest_used} is the lowest that anybody wrote; the second number"
         " {lowest_supported} says how far all can go",
     ),
