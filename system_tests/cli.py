@@ -17,17 +17,20 @@ _COMMANDS = {
 class _LazyGroup(click.Group):
     """Knows its subcommands by name and one sentence, so that `--help` loads no Kafka client."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
         return sorted(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
         if cmd_name not in _COMMANDS:
             return None
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, row[2]) for name, row in sorted(_COMMANDS.items())])
 
