@@ -44,3 +44,10 @@ def test_a_leader_sees_no_supported_number_below_version_3(used, supported, seen
     member = MemberVersions(member_id="a", used_version=used, latest_supported_version=supported)
     assert member.supported_as_seen == seen
     assert member.contradicts_itself is contradicts
+
+
+@pytest.mark.parametrize("model", LeaderModel)
+def test_every_model_ends_in_a_row_that_always_holds(model):
+    rows = [rule for rule in LEADER_RULES if model in rule.models]
+    assert any(rule.is_unconditional for rule in rows)
+    assert not rows[0].is_unconditional
