@@ -6,7 +6,7 @@ copies of state are *sparse*: a pair (task, client) that is missing means "no st
 nothing here is of size T x C.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -18,7 +18,11 @@ from assignor.errors import TaskAssignmentError
 from encoding import TaskId, task_order
 
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+# For each task the racks that hold a replica of each of its partitions; None where unknown.
+RacksByTask = tuple[tuple[frozenset[str] | None, ...], ...]
+RacksGiven = Mapping[TaskId, Sequence[frozenset[str] | None]]
 
 NOBODY = -1
 # Lags are ordered as numbers: running here, caught up ... behind, and unknown worse than all
@@ -36,6 +40,8 @@ class ClientInput:
         threads: capacity, >= 0 (a client without threads gets nothing while another has some).
         active_tasks: tasks that ran here.
         lags: task -> LAG_RUNNING, records behind (>= 0) or LAG_UNKNOWN, for every copy held here.
+        lags_before: the lags of the rebalance before, where remembered; a copy that is behind and
+            has not come nearer since does not keep probing rebalances going.
         rack: client.rack, or None.
         tags: client tags (KIP-708).
     """
@@ -44,6 +50,7 @@ class ClientInput:
     threads: int = 1
     active_tasks: frozenset[TaskId] = frozenset()
     lags: Mapping[TaskId, int] = field(default_factory=dict)
+    lags_before: Mapping[TaskId, int] = field(default_factory=dict)
     rack: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
 
@@ -60,10 +67,15 @@ class GroupState:
         threads: int [C].
         owner: int [T], the client whose thread ran the task, or NOBODY.
         copy_start: int [T + 1]; the copies of task t are the slice copy_start[t]:copy_start[t + 1]
-            of the next two.
+            of the next three.
         copy_client, copy_lag: int [N]; ascending clients within a task.
+        copy_stalled: bool [N]; behind, and no nearer than at the rebalance before.
+        end_offset_sums: int [T], the lag of a client without state; LAG_UNKNOWN where not known.
         racks, tags: one entry a client.
         config: the settings.
+        weights: float [T], the work of each task, or None when all count the same.
+        partition_racks, changelog_racks: one entry a task, one part a source (changelog)
+            partition; None when nothing is known.
         warnings: what was odd in the input and how it was read.
     """
 
@@ -76,15 +88,40 @@ class GroupState:
     copy_start: IntArray
     copy_client: IntArray
     copy_lag: IntArray
+    copy_stalled: BoolArray
+    end_offset_sums: IntArray
     racks: tuple[str | None, ...]
     tags: tuple[tuple[tuple[str, str], ...], ...]
     config: AssignmentConfig
+    weights: FloatArray | None = None
+    partition_racks: RacksByTask | None = None
+    changelog_racks: RacksByTask | None = None
     warnings: tuple[str, ...] = ()
 
     def copies(self, task: int) -> list[tuple[int, int]]:
         """(client, lag) of every reported copy of the task with this index, by client."""
         part = slice(self.copy_start[task], self.copy_start[task + 1])
         return list(zip(self.copy_client[part].tolist(), self.copy_lag[part].tolist(), strict=True))
+
+    def capacity(self) -> IntArray:
+        """Int [C]: threads; all ones when no client has any, so that tasks still run somewhere."""
+        return self.threads if self.threads.any() else np.ones_like(self.threads)
+
+    def copy_task(self) -> IntArray:
+        """Int [N]: the task of each reported copy."""
+        tasks = np.arange(len(self.tasks), dtype=np.int64)
+        return np.repeat(tasks, np.diff(self.copy_start))
+
+    def is_caught_up(self) -> BoolArray:
+        """Bool [N]: whether each reported copy is within the acceptable recovery lag.
+
+        An acceptable lag of 2**63 - 1 means any, unknown ones included, as in Kafka Streams.
+        """
+        return self.copy_lag <= self.config.acceptable_recovery_lag
+
+    def starts_anywhere(self) -> BoolArray:
+        """Bool [T]: tasks so small that a client without any state counts as caught up."""
+        return self.end_offset_sums <= self.config.acceptable_recovery_lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,12 +131,16 @@ class TaskAssignment:
     Attributes:
         active: int [T], the client of each active task.
         standbys: (task, client) pairs of standby and warm-up copies, sorted.
+        warmups: those of them that are beyond num.standby.replicas until they have caught up.
         followup: whether a probing rebalance is wanted while copies warm up (KIP-441).
+        warnings: what could not be had, and why.
     """
 
     active: IntArray
     standbys: tuple[tuple[int, int], ...] = ()
+    warmups: tuple[tuple[int, int], ...] = ()
     followup: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 Strategy = Callable[[GroupState], TaskAssignment]
@@ -111,62 +152,126 @@ def group_state(
     stateful_tasks: Iterable[TaskId],
     clients: Iterable[ClientInput],
     config: AssignmentConfig | None = None,
+    end_offset_sums: Mapping[TaskId, int] | None = None,
+    weights: Mapping[TaskId, float] | None = None,
+    partition_racks: RacksGiven | None = None,
+    changelog_racks: RacksGiven | None = None,
 ) -> GroupState:
     """Intern tasks and clients, and turn what the clients report into columns.
 
     Tasks that no longer exist are ignored with a warning. A task that two clients ran goes, as
-    owner, to the first of them in client order, with a warning (KAFKA-13296 only logs).
+    owner, to the first of them in client order, with a warning (KAFKA-13296 only logs). A lag above
+    the end offset sum counts as the end offset sum, with a warning.
 
     Raises:
-        TaskAssignmentError: no clients, a process id twice, negative threads or a negative lag.
+        TaskAssignmentError: no clients, a process id twice, negative threads, a negative lag or end
+            offset sum, or a weight that is not above 0.
     """
     ordered_tasks = tuple(sorted(set(tasks)))
     index_by_task = {task: index for index, task in enumerate(ordered_tasks)}
     ordered = sorted(clients, key=lambda client: client.process_id)
     _check_clients(ordered)
     warnings: list[str] = []
-    owner = np.full(len(ordered_tasks), NOBODY, dtype=np.int64)
-    rows: list[tuple[int, int, int]] = []
+    owner = _owners(ordered, index_by_task, warnings)
+    ends = _ends(ordered_tasks, end_offset_sums or {})
+    copy_task, copy_client, copy_lag, stalled = _copies(ordered, index_by_task, ends, warnings)
+    stateful = frozenset(stateful_tasks)
+    count = len(ordered_tasks)
+    return GroupState(
+        tasks=ordered_tasks,
+        stateful=np.fromiter((task in stateful for task in ordered_tasks), np.bool_, count),
+        subtopology=np.fromiter((task.subtopology for task in ordered_tasks), np.int64, count),
+        clients=tuple(client.process_id for client in ordered),
+        threads=np.array([client.threads for client in ordered], dtype=np.int64),
+        owner=owner,
+        copy_start=np.searchsorted(copy_task, np.arange(count + 1)).astype(np.int64),
+        copy_client=copy_client,
+        copy_lag=copy_lag,
+        copy_stalled=stalled,
+        end_offset_sums=ends,
+        racks=tuple(client.rack for client in ordered),
+        tags=tuple(client.tags for client in ordered),
+        config=config or AssignmentConfig(),
+        weights=_weights(ordered_tasks, weights),
+        partition_racks=_racks(ordered_tasks, partition_racks),
+        changelog_racks=_racks(ordered_tasks, changelog_racks),
+        warnings=tuple(warnings),
+    )
+
+
+def _owners(
+    ordered: Sequence[ClientInput], index_by_task: Mapping[TaskId, int], warnings: list[str]
+) -> IntArray:
+    owner = np.full(len(index_by_task), NOBODY, dtype=np.int64)
     for number, client in enumerate(ordered):
-        gone = sorted(
-            (client.active_tasks | client.lags.keys()) - index_by_task.keys(), key=task_order
-        )
+        reported = client.active_tasks | client.lags.keys()
+        gone = sorted(reported - index_by_task.keys(), key=task_order)
         if gone:
             names = ", ".join(map(str, gone[:5]))
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""  # noqa: PLR2004
             warnings.append(f"{client.process_id} reports tasks that do not exist: {names}{more}")
         for task in sorted(client.active_tasks & index_by_task.keys()):
             index = index_by_task[task]
-            if owner[index] != NOBODY:
-                first = ordered[int(owner[index])].process_id
-                warnings.append(
-                    f"task {task} runs on {first} and {client.process_id}; {first} counts"
-                )
+            if owner[index] == NOBODY:
+                owner[index] = number
                 continue
-            owner[index] = number
+            first = ordered[int(owner[index])].process_id
+            warnings.append(f"task {task} runs on {first} and {client.process_id}; {first} counts")
+    return owner
+
+
+def _ends(tasks: Sequence[TaskId], end_offset_sums: Mapping[TaskId, int]) -> IntArray:
+    ends = [end_offset_sums.get(task, LAG_UNKNOWN) for task in tasks]
+    for task, end in zip(tasks, ends, strict=True):
+        if end < 0:
+            raise TaskAssignmentError(f"task {task} has end offset sum {end}; it is 0 or more")
+    return np.array(ends, dtype=np.int64)
+
+
+def _copies(
+    ordered: Sequence[ClientInput],
+    index_by_task: Mapping[TaskId, int],
+    ends: IntArray,
+    warnings: list[str],
+) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
+    """Columns task, client, lag and stalled of the reported copies, sorted by task and client."""
+    rows: list[tuple[int, int, int, int]] = []
+    for number, client in enumerate(ordered):
+        before = client.lags_before
         rows.extend(
-            (index_by_task[task], number, lag)
+            # Without a memory of it a copy counts as one that gets nearer.
+            (index_by_task[task], number, lag, before.get(task, -1))
             for task, lag in client.lags.items()
             if task in index_by_task
         )
     rows.sort()
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    stateful = frozenset(stateful_tasks)
-    return GroupState(
-        tasks=ordered_tasks,
-        stateful=np.array([task in stateful for task in ordered_tasks], dtype=np.bool_),
-        subtopology=np.array([task.subtopology for task in ordered_tasks], dtype=np.int64),
-        clients=tuple(client.process_id for client in ordered),
-        threads=np.array([client.threads for client in ordered], dtype=np.int64),
-        owner=owner,
-        copy_start=np.searchsorted(table[:, 0], np.arange(len(ordered_tasks) + 1)).astype(np.int64),
-        copy_client=table[:, 1].copy(),
-        copy_lag=table[:, 2].copy(),
-        racks=tuple(client.rack for client in ordered),
-        tags=tuple(client.tags for client in ordered),
-        config=config or AssignmentConfig(),
-        warnings=tuple(warnings),
-    )
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    task, lag, before_lag = table[:, 0].copy(), table[:, 2].copy(), table[:, 3]
+    above = (lag > ends[task]) & (lag != LAG_UNKNOWN)
+    if above.any():
+        first = int(np.flatnonzero(above)[0])
+        name = ordered[int(table[first, 1])].process_id
+        warnings.append(
+            f"{int(above.sum())} lags are above the end offset sum and count as that, "
+            f"the first on {name}"
+        )
+        lag[above] = ends[task][above]
+    stalled = (before_lag >= 0) & (lag >= before_lag) & (lag > 0)
+    return task, table[:, 1].copy(), lag, stalled
+
+
+def _weights(tasks: Sequence[TaskId], weights: Mapping[TaskId, float] | None) -> FloatArray | None:
+    if not weights:
+        return None
+    column = np.array([weights.get(task, 1.0) for task in tasks], dtype=np.float64)
+    for task, weight in zip(tasks, column.tolist(), strict=True):
+        if not 0 < weight < float("inf"):
+            raise TaskAssignmentError(f"task {task} has weight {weight}; weights are above 0")
+    return column
+
+
+def _racks(tasks: Sequence[TaskId], racks: RacksGiven | None) -> RacksByTask | None:
+    return None if racks is None else tuple(tuple(racks.get(task, ())) for task in tasks)
 
 
 def _check_clients(ordered: list[ClientInput]) -> None:
@@ -209,4 +314,6 @@ def validate(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
         elif assignment.active[task] == client or (task, client) in seen:
             problems.append(f"{state.clients[client]} holds two copies of {state.tasks[task]}")
         seen.add((task, client))
+    strange = sorted(set(assignment.warmups) - seen)
+    problems += [f"warm-up {pair} is not among the standbys" for pair in strange[:3]]
     return tuple(problems)
