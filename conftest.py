@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.ledger import read_marks, read_rows
 
+pytest_plugins = ["tests.encoding.golden_summary"]
+
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
     "ci",
