@@ -59,12 +59,14 @@ class GroupAnswer:
         answers: member id -> partitions and user data; one entry for every member.
         decision: the versions, and the rule that fired.
         quarantined: member id -> why its bytes could not be read.
+        joined: (member id, used version, latest supported version) of every readable member.
         warnings: what the operator should hear of.
     """
 
     answers: Mapping[str, MemberAnswer]
     decision: LeaderDecision
     quarantined: Mapping[str, str]
+    joined: tuple[tuple[str, int, int], ...]
     warnings: tuple[str, ...]
 
 
@@ -115,7 +117,15 @@ def assign_group(
             "message.max.bytes or drop application.server"
         )
     return GroupAnswer(
-        answers=answers, decision=decision, quarantined=quarantined, warnings=tuple(warnings)
+        answers=answers,
+        decision=decision,
+        quarantined=quarantined,
+        joined=tuple(
+            (one.member.member_id, one.subscription.version, one.supported)
+            for one in read
+            if one.subscription is not None
+        ),
+        warnings=tuple(warnings),
     )
 
 

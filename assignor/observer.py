@@ -21,7 +21,11 @@ class SubscriptionWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersDecided:
-    """This member led: the version of all answers, the rule that fired, who stood out."""
+    """This member led: the version of all answers, the rule that fired, who stood out.
+
+    `joined` lists (member id, used version, latest supported version) of every readable member;
+    `empty_members` are those answered without tasks because of their version.
+    """
 
     version: int
     commonly_supported_version: int
@@ -32,6 +36,8 @@ class AnswersDecided:
     future_members: tuple[str, ...]
     quarantined_members: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    joined: tuple[tuple[str, int, int], ...] = ()
+    empty_members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from assignor.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
+    UNKNOWN_VERSION,
     AssignorError,
     DecodeError,
     FutureSubscription,
@@ -51,6 +52,15 @@ class ReadMember:
         if isinstance(self.subscription, Subscription):
             return str(self.subscription.process_id)
         return f"member {self.member.member_id}"
+
+    @property
+    def supported(self) -> int:
+        """Its latest supported version; -1 where it does not say."""
+        return (
+            UNKNOWN_VERSION
+            if self.subscription is None
+            else self.subscription.latest_supported_version
+        )
 
 
 def read_member(member: GroupMember, release: Release) -> ReadMember:

@@ -16,6 +16,7 @@ def test_one_bounce_from_3_1_to_native_is_good(bounce):
     assert run.report["bounce_seconds"] < 20
 
 
+@pytest.mark.kip("268-13", "loop")
 def test_below_2_0_two_bounces_with_upgrade_from_are_good(bounce):
     run = bounce("--from 0.10.2 --to 2.0")
     assert (run.status, run.failed()) == (0, [])
@@ -27,6 +28,7 @@ def test_below_2_0_two_bounces_with_upgrade_from_are_good(bounce):
     assert run.numbers("rebalances")["version"] == 0
 
 
+@pytest.mark.kip("268-18", "loop")
 def test_below_2_0_without_the_pin_members_die_and_the_right_value_is_named(bounce):
     run = bounce("--from 0.10.2 --to 2.0 --no-pin")
     assert run.status == 1
@@ -36,6 +38,7 @@ def test_below_2_0_without_the_pin_members_die_and_the_right_value_is_named(boun
     assert "upgrade.from=0.10.2" in run.stderr
 
 
+@pytest.mark.kip("268-14", "loop")
 def test_offline_the_same_upgrade_needs_no_pin(bounce):
     run = bounce("--from 0.10.2 --to 2.0 --offline")
     assert (run.status, run.failed()) == (0, [])
@@ -51,12 +54,18 @@ def test_a_leader_killed_in_the_middle_costs_time_and_no_record(bounce):
     assert run.numbers("pauses")["worst_ms"] > 1000
 
 
+@pytest.mark.kip("268-5", "loop")
+@pytest.mark.kip("268-6", "loop")
+@pytest.mark.kip("268-7", "loop")
+@pytest.mark.kip("268-9", "loop")
 def test_an_old_leader_of_2_0_sends_the_new_member_down_and_up_again(bounce):
     run = bounce("--from 2.0.1 --to 2.3.1 --order leader-last")
     assert (run.status, run.failed()) == (0, [])
     probed = [step for step in run.steps("assign") if step["version_probing"]]
     assert probed
     assert {(step["version"], step["commonly_supported_version"]) for step in probed} == {(3, 3)}
+    # KIP-268 as written: nothing for the future member, a normal answer for the others.
+    assert all(len(step["empty_members"]) == 1 for step in probed)
     moves = {(step["used_version_before"], step["version"]) for step in run.steps("rejoin")}
     assert {(4, 3), (3, 4)} <= moves
     assert set(run.numbers("versions")["used"].values()) == {4}

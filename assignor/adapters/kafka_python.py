@@ -41,7 +41,7 @@ from assignor.sticky import sticky
 from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
 from encoding import RebalanceError, TaskId, TopicPartition
-from probing import ClearSchedule, RejoinNow, ReportError, ScheduleRebalance, find_release
+from probing import ClearSchedule, Content, RejoinNow, ReportError, ScheduleRebalance, find_release
 
 _log = logging.getLogger(__name__)
 
@@ -335,4 +335,8 @@ def _decided(answer: GroupAnswer) -> AnswersDecided:
         future_members=decision.future_members,
         quarantined_members=tuple(sorted(answer.quarantined)),
         warnings=answer.warnings,
+        joined=answer.joined,
+        empty_members=tuple(
+            one.member_id for one in decision.answers if one.content is Content.EMPTY
+        ),
     )

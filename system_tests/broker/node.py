@@ -30,6 +30,8 @@ from system_tests.broker.wire import (
 
 logger = logging.getLogger(__name__)
 
+_ACCEPT_STEPS = 5
+
 HANDLERS = merge(CLUSTER_HANDLERS, GROUP_HANDLERS, OFFSET_HANDLERS, RECORD_HANDLERS, TOPIC_HANDLERS)
 
 
@@ -55,15 +57,18 @@ class Node:
 
     async def stop(self) -> None:
         """Close the socket and every connection."""
-        if self._server is not None:
-            self._server.close()
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.close()
+        for _ in range(_ACCEPT_STEPS):
+            # A connection that was just accepted becomes a task of ours a few steps later.
+            await asyncio.sleep(0)
         connections = list(self._connections)
         for connection in connections:
             connection.cancel()
         await asyncio.gather(*connections, return_exceptions=True)
-        if self._server is not None:
-            await self._server.wait_closed()
-            self._server = None
+        await server.wait_closed()
 
     @property
     def connections(self) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,9 +19,15 @@ _CALL_TIMEOUT_S = 30.0
 class RunningBroker:
     """The face of `EmbeddedBroker` for other threads; every call waits for the broker's loop."""
 
-    def __init__(self, broker: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        broker: EmbeddedBroker,
+        loop: asyncio.AbstractEventLoop,
+        stop: Callable[[], object],
+    ) -> None:
         self._broker = broker
         self._loop = loop
+        self.stop = stop
 
     def run(self, work: Coroutine[Any, Any, _Value]) -> _Value:
         """Run a coroutine on the broker's loop."""
@@ -105,18 +112,31 @@ def running_broker(config: BrokerConfig | None = None) -> Iterator[RunningBroker
     Raises:
         OSError: a port is not to be had.
     """
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="embedded-broker", daemon=True)
+    started: Future[RunningBroker] = Future()
+
+    async def live() -> None:
+        try:
+            async with EmbeddedBroker(config) as broker:
+                loop = asyncio.get_running_loop()
+                end = asyncio.Event()
+                running = RunningBroker(broker, loop, lambda: loop.call_soon_threadsafe(end.set))
+                started.set_result(running)
+                await end.wait()
+        except Exception as error:
+            # Whatever hinders the start is the caller's to hear of, in the caller's thread.
+            if started.done():
+                raise
+            started.set_exception(error)
+
+    thread = threading.Thread(
+        target=asyncio.run, args=(live(),), name="embedded-broker", daemon=True
+    )
     thread.start()
-    broker = EmbeddedBroker(config)
-    running = RunningBroker(broker, loop)
     try:
-        running.run(broker.start())
+        running = started.result(_CALL_TIMEOUT_S)
         try:
             yield running
         finally:
-            running.run(broker.stop())
+            running.stop()
     finally:
-        loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        loop.close()

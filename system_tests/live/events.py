@@ -1,6 +1,7 @@
 """What a member process reports: one event per line of JSON on its standard output.
 
-The orchestrator reads these lines and nothing else; no check greps a log. Each event is a frozen
+The orchestrator reads these lines and nothing else; no check greps a log. What the assignor
+observes is reported as it is; the rest is defined here. Each event is a frozen
 dataclass whose name is its `event` field on the wire. Times are `time.monotonic()` in milliseconds,
 which on Linux is one clock for all processes of a machine.
 
@@ -13,6 +14,30 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from assignor import AnswersDecided, MemberFailed, RejoinRequested, SubscriptionWritten
+
+__all__ = [
+    "EVENTS",
+    "AnswersDecided",
+    "AssignmentTaken",
+    "Event",
+    "MemberFailed",
+    "MemberReady",
+    "MemberStarted",
+    "MemberStopped",
+    "OffsetsCommitted",
+    "PartitionsAssigned",
+    "PartitionsLost",
+    "PartitionsRevoked",
+    "RecordsProcessed",
+    "RejoinRequested",
+    "Report",
+    "ReportError",
+    "SubscriptionWritten",
+    "read_report",
+    "write_report",
+]
+
 
 class ReportError(ValueError):
     """A line on a member's standard output is not one of its events."""
@@ -20,7 +45,7 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberStarted:
-    """The process runs.."""
+    """The process runs."""
 
     pid: int
     release: str
@@ -35,30 +60,6 @@ class MemberReady:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionWritten:
-    """User data went out with a JoinGroup; `size` in bytes."""
-
-    version: int
-    latest_supported_version: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswersDecided:
-    """The member led; `members` is how many it answered, foreign ones included."""
-
-    version: int
-    commonly_supported_version: int
-    members: int
-    rule: str
-    why: str
-    version_probing: bool
-    future_members: tuple[str, ...]
-    quarantined_members: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentTaken:
     """The member took its answer; tasks as text, `0_1`."""
 
@@ -68,17 +69,6 @@ class AssignmentTaken:
     active_tasks: tuple[str, ...]
     standby_tasks: tuple[str, ...]
     error_code: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejoinRequested:
-    """The member asked for one more rebalance; `for_version`: because of the version only."""
-
-    rule: str
-    why: str
-    used_version_before: int
-    used_version_after: int
-    for_version: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +114,6 @@ class MemberStopped:
     """Clean end: the consumer is closed and has left the group."""
 
     records: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberFailed:
-    """The member cannot go on; `why` is one sentence."""
-
-    why: str
 
 
 Event = (

@@ -14,7 +14,7 @@ from system_tests.live.events import (
     RejoinRequested,
     Report,
 )
-from system_tests.live.group import GroupView, MemberView, Presence
+from system_tests.live.group import GroupView, Presence
 from system_tests.trace import Symbol, TraceLine, draw_lanes
 
 
@@ -57,9 +57,9 @@ class Narrator:
         member = report.member
         generation = self._group.members[member].generation
         match report.event:
-            case AnswersDecided() as decision if self._joined():
+            case AnswersDecided() as decision:
                 self._undated[member] = [
-                    (report.at_ms, f"join {self._joined()}{_outsiders(decision)}"),
+                    (report.at_ms, f"join {_joined(decision)}{_outsiders(decision)}"),
                     (report.at_ms, _answers(decision)),
                     *((report.at_ms, f"warning: {text}") for text in decision.warnings),
                 ]
@@ -89,19 +89,13 @@ class Narrator:
             case _:
                 return
 
-    def _joined(self) -> str:
-        return " ".join(
-            f"{m.name}:{_versions(m)}"
-            for m in self._group.alive
-            if m.latest_supported_version is not None and not (m.leaving or m.why_failed)
-        )
 
-
-def _versions(member: MemberView) -> str:
-    """Write used/latest; below version 3 the bytes do not say what else a member reads."""
-    latest = member.latest_supported_version
-    known = latest is not None and latest > 0
-    return f"v{member.used_version}/{latest}" if known else f"v{member.used_version}"
+def _joined(decision: AnswersDecided) -> str:
+    """Write used/latest of each; below version 3 the bytes do not say what else a member reads."""
+    return " ".join(
+        f"{_short(name)}:v{used}/{supported}" if supported > 0 else f"{_short(name)}:v{used}"
+        for name, used, supported in decision.joined
+    )
 
 
 def _outsiders(decision: AnswersDecided) -> str:
@@ -123,6 +117,8 @@ def _answers(decision: AnswersDecided) -> str:
     text = f"assign v{decision.version}"
     if common > 0:
         text += f" common v{common}"
+    if decision.empty_members:
+        text += f", empty to {' '.join(_short(name) for name in decision.empty_members)}"
     return f"{text}  version probing" if decision.version_probing else text
 
 

@@ -18,6 +18,7 @@ class ProbingStep:
         version: of the answers, or what the member writes next.
         before: what the member wrote before; of an "assign", the commonly supported version.
         version_probing: whether a future member was among those answered.
+        empty_members: of an "assign", who got no tasks because of its version (KIP-268's text).
     """
 
     kind: str
@@ -26,6 +27,7 @@ class ProbingStep:
     version: int
     before: int
     version_probing: bool
+    empty_members: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Name the second number for what it is."""
@@ -59,6 +61,7 @@ def probing_steps(reports: Iterable[Report]) -> tuple[ProbingStep, ...]:
                             version=decision.version,
                             before=decision.commonly_supported_version,
                             version_probing=decision.version_probing,
+                            empty_members=decision.empty_members,
                         )
                     )
             case RejoinRequested(for_version=True) as rejoin:

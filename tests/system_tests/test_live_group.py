@@ -127,13 +127,21 @@ def test_a_decision_is_told_with_the_generation_that_the_leader_then_takes(group
     decision = say(
         group,
         "a",
-        decided(version_probing=True, future_members=("b-11111111-2222-3333-4444-555555555555",)),
+        decided(
+            version_probing=True,
+            future_members=("b-11111111-2222-3333-4444-555555555555",),
+            empty_members=("b-11111111-2222-3333-4444-555555555555",),
+            joined=(
+                ("a-11111111-2222-3333-4444-555555555555", 10, 10),
+                ("b-11111111-2222-3333-4444-555555555555", 11, 11),
+            ),
+        ),
         at_ms=13.0,
     )
     assert lines(group, decision) == []
     assert lines(group, decision, say(group, "a", taken(4), at_ms=14.0)) == [
         "     13    4   *  .   join a:v10/10 b:v11/11  future b",
-        "     13    4   *  .   assign v10 common v10  version probing",
+        "     13    4   *  .   assign v10 common v10, empty to b  version probing",
     ]
 
 
