@@ -26,5 +26,6 @@ class _Assignor(LazyGroup):
 def main() -> None:
     """Look into rebalance metadata and negotiate versions, without a broker.
 
-    Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the surroundings failed.
+    Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the surroundings
+    failed.
     """
