@@ -32,7 +32,7 @@ test: lint
 	$(BIN)/pytest -n $(WORKERS) --ledger
 
 bench: $(READY)
-	$(BIN)/pytest benchmarks --benchmark-only
+	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
 
 docs: $(READY)
 	$(BIN)/python -m docs.generate
