@@ -60,10 +60,13 @@ class Node:
         if self._server is None:
             return
         server, self._server = self._server, None
-        server.close()
+        # asyncio loses a connection that is accepted in the very step that closes the server: stop
+        # accepting first, and let what was accepted become a task of ours a few steps later.
+        for listening in server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
         for _ in range(_ACCEPT_STEPS):
-            # A connection that was just accepted becomes a task of ours a few steps later.
             await asyncio.sleep(0)
+        server.close()
         connections = list(self._connections)
         for connection in connections:
             connection.cancel()

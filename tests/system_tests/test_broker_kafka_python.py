@@ -16,7 +16,11 @@ from kafka.errors import FencedInstanceIdError, KafkaError
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from system_tests.coordinator import CoordinatorConfig, EventKind, OffsetKey
 
-pytestmark = pytest.mark.loop
+pytestmark = [
+    pytest.mark.loop,
+    # kafka-python leaves the sockets of connections that broke to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 IN = [TopicPartition("in", number) for number in range(4)]
 

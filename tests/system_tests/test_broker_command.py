@@ -1,0 +1,151 @@
+"""`python -m system_tests.broker` and the broker's life from outside."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from kafka import KafkaAdminClient
+
+from system_tests.broker import BrokerConfig, running_broker
+from system_tests.coordinator import JoinGroup, Protocol
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "system_tests.broker", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )
+
+
+@pytest.mark.loop
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_prints_its_address_serves_and_ends_cleanly_when_told_to(number):
+    with start("--port", "0", "--topic", "words:3", "--topic", "one") as process:
+        line = process.stdout.readline()
+        assert line.startswith("listening on 127.0.0.1:")
+        admin = KafkaAdminClient(bootstrap_servers=line.split()[-1])
+        assert sorted(admin.list_topics()) == ["one", "words"]
+        process.send_signal(number)
+        assert process.wait(timeout=10) == 0
+        assert process.stderr.read() == ""
+        admin.close()
+
+
+@pytest.mark.loop
+def test_address_as_json_names_every_node():
+    with start("--port", "0", "--nodes", "2", "--format", "json") as process:
+        told = json.loads(process.stdout.readline())
+        assert len(told["listening"]) == 2
+        process.terminate()
+        assert process.wait(timeout=10) == 0
+
+
+@pytest.mark.loop
+def test_port_in_use_is_one_sentence_and_status_3():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        start("--port", str(taken.getsockname()[1])) as process,
+    ):
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 3
+    assert said.count("\n") == 1
+    assert "choose another" in said
+
+
+@pytest.mark.loop
+@pytest.mark.parametrize("arguments", [("--topic", "t:none"), ("--topic", "no spaces")])
+def test_bad_arguments_are_status_2(arguments):
+    with start("--port", "0", *arguments) as process:
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "Traceback" not in said
+
+
+def test_stopping_the_broker_leaves_no_thread_behind():
+    before = threading.active_count()
+    with running_broker(BrokerConfig(topics={"t": 1})) as broker:
+        assert threading.active_count() == before + 1
+        host, port = broker.addresses[1].rsplit(":", 1)
+        connection = socket.create_connection((host, int(port)))
+    assert threading.active_count() == before
+    with contextlib.suppress(ConnectionResetError):
+        assert connection.recv(1) == b""
+    connection.close()
+
+
+def test_port_in_use_is_an_os_error_and_leaves_no_thread_behind():
+    before = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config = BrokerConfig(nodes=2, ports=(0, taken.getsockname()[1]))
+        with pytest.raises(OSError, match="in use"), running_broker(config):
+            pass
+    assert threading.active_count() == before
+
+
+def test_stopped_node_starts_again_on_its_port_or_on_another():
+    with running_broker(BrokerConfig(nodes=2, topics={"t": 4})) as broker:
+        address = broker.addresses[2]
+        broker.stop_node(2)
+        assert list(broker.addresses) == [1]
+        broker.start_node(2)
+        assert broker.addresses[2] == address
+        broker.stop_node(2)
+        broker.start_node(2, port=0)
+        assert broker.addresses[2] != address
+        with pytest.raises(ValueError, match="running nodes are"):
+            broker.start_node(2)
+        with pytest.raises(ValueError, match="does not run"):
+            broker.move_coordinator("g", 9)
+
+
+def test_bootstrap_listener_outlives_every_node():
+    with running_broker(BrokerConfig(bootstrap_listener=True)) as broker:
+        bootstrap = broker.bootstrap_servers
+        assert bootstrap[0] not in broker.addresses.values()
+        broker.stop_node(1)
+        broker.start_node(2)
+        assert broker.bootstrap_servers == bootstrap
+        with socket.create_connection(("127.0.0.1", int(bootstrap[0].rsplit(":", 1)[1]))):
+            pass
+
+
+def test_events_reach_subscribers_with_the_time_of_the_monotonic_clock():
+    seen = []
+    with running_broker() as broker:
+        broker.subscribe(seen.append)
+        broker.call(lambda b: b.cluster.delete_group("nobody"))
+        broker.run(_join(broker))
+    assert seen
+    assert abs(seen[0].at_ms - time.monotonic() * 1_000) < 60_000
+    assert [e.kind.name for e in seen][:2] == ["MEMBER_JOINED", "LEADER_ELECTED"]
+
+
+async def _join(broker):
+    request = JoinGroup(
+        group_id="g",
+        protocol_type="consumer",
+        protocols=(Protocol("range", b""),),
+        session_timeout_ms=1_000,
+        rebalance_timeout_ms=1_000,
+        needs_known_member_id=False,
+    )
+    return await broker._broker.cluster.ask(request)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"nodes": 0}, {"ports": (1, 2)}, {"topics": {"t": 0}}],
+)
+def test_settings_that_make_no_sense_are_refused(fields):
+    with pytest.raises(ValueError, match=r"give|node"):
+        BrokerConfig(**fields)
