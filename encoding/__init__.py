@@ -25,6 +25,25 @@ from encoding.schema import EARLIEST_PROBEABLE_VERSION, KNOWN_VERSIONS
 from encoding.subscription import decode_subscription, encode_subscription, read_subscription
 from encoding.sums import TaskOffsetSums
 from encoding.values import Assignment, FutureSubscription, Subscription
+from encoding.view import (
+    View,
+    ViewReference,
+    build_view,
+    is_viewable,
+    partitions_by_host,
+    view_checksum,
+    view_reference,
+)
+from encoding.view_codec import decode_reference, decode_view, encode_reference, encode_view
+from encoding.view_delta import (
+    ViewForm,
+    ViewForms,
+    ViewMismatch,
+    apply_delta,
+    choose_view_form,
+    encode_delta,
+    encode_view_forms,
+)
 
 __all__ = [
     "EARLIEST_PROBEABLE_VERSION",
@@ -48,16 +67,34 @@ __all__ = [
     "TaskId",
     "TaskOffsetSums",
     "TopicPartition",
+    "View",
+    "ViewForm",
+    "ViewForms",
+    "ViewMismatch",
+    "ViewReference",
+    "apply_delta",
     "assignment_from_fields",
     "assignment_to_fields",
+    "build_view",
+    "choose_view_form",
     "decode_assignment",
+    "decode_reference",
     "decode_subscription",
+    "decode_view",
     "encode_assignment",
+    "encode_delta",
+    "encode_reference",
     "encode_subscription",
+    "encode_view",
+    "encode_view_forms",
     "explain",
+    "is_viewable",
+    "partitions_by_host",
     "read_assignment",
     "read_subscription",
     "subscription_from_fields",
     "subscription_to_fields",
     "task_order",
+    "view_checksum",
+    "view_reference",
 ]
