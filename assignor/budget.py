@@ -1,0 +1,213 @@
+"""Whether a group fits one record of the broker, and what to leave out where it does not.
+
+A broker keeps a classic group as one record: every member's subscription and assignment together,
+`message.max.bytes` at most, and a group above it fails as a whole with an error that names no size
+(RECORD_TOO_LARGE becomes UNKNOWN_SERVER_ERROR). So a leader adds up what it is about to send and
+gives up routing before it gives up the group: full view, delta, reference, none, the dearest form
+first in the whole group before a cheaper one is touched. Own tasks are never left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from encoding import TopicPartition, ViewForm
+
+GROUP_RECORD_LIMIT = 1_048_588
+"""Bytes of a group's record on a broker with default settings."""
+
+RECORD_BYTES = 512
+"""Of the record itself: batch and record headers, key with the group id, protocol and leader."""
+
+_LADDER = tuple(ViewForm)
+_CLIENT_HOST = 45  # bytes of the longest text of an IPv6 address
+_MEMBER_FIXED = 26  # two timeouts, two lengths of blobs, four lengths of strings and the group's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberBytes:
+    """What one member costs the group's record.
+
+    Attributes:
+        member_id: given by the coordinator.
+        subscription: bytes of its subscription blob.
+        answer_by_form: bytes of its whole answer, own tasks and view, for each form that would be
+            right for it. One entry alone, of any form, is an answer that cannot become smaller.
+        protocol: bytes of everything else, see `protocol_bytes`.
+    """
+
+    member_id: str
+    subscription: int
+    answer_by_form: Mapping[ViewForm, int]
+    protocol: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupBudget:
+    """Which form each member's view may take.
+
+    Attributes:
+        form_by_member: one entry for every member.
+        wanted: bytes of the record had everybody got the first form.
+        total: bytes of the record with these forms.
+        limit: what the broker takes.
+        warning: what was left out and what to do about it; empty when nothing was.
+    """
+
+    form_by_member: Mapping[str, ViewForm]
+    wanted: int
+    total: int
+    limit: int
+    warning: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the record fits with these forms."""
+        return self.total <= self.limit
+
+
+def protocol_bytes(
+    *,
+    topics: Iterable[str],
+    partitions: Iterable[TopicPartition],
+    member_id: str,
+    group_instance_id: str = "",
+    rack: str = "",
+) -> int:
+    """An estimate, from above, of what a member's entry takes besides the two blobs.
+
+    The subscription of the consumer protocol (version 3) lists all topics, the owned partitions and
+    the rack; its assignment lists the assigned partitions; what is owned is taken to be what is
+    assigned. The group's record adds the member id, the client id (a part of it), the instance id,
+    the client's address and timeouts.
+
+    Args:
+        topics: that the member subscribes to.
+        partitions: that it is assigned.
+        member_id: given by the coordinator.
+        group_instance_id: of a static member.
+        rack: `client.rack`.
+    """
+    listed = sum(2 + _size(topic) for topic in set(topics))
+    counts = Counter(partition.topic for partition in partitions)
+    assigned = sum(2 + _size(topic) + 4 + 4 * count for topic, count in counts.items())
+    subscription = 2 + 4 + listed + 4 + 4 + assigned + 4 + 2 + _size(rack)
+    assignment = 2 + 4 + assigned + 4
+    entry = _MEMBER_FIXED + 2 * _size(member_id) + _size(group_instance_id) + _CLIENT_HOST
+    return subscription + assignment + entry
+
+
+def fit_group(
+    members: Sequence[MemberBytes],
+    *,
+    limit: int = GROUP_RECORD_LIMIT,
+    record_bytes: int = RECORD_BYTES,
+) -> GroupBudget:
+    """Choose the dearest forms that fit; O(members log members).
+
+    Members start with the first form that they have an answer for. While the record is too large,
+    full views are stepped down, then deltas, then references: within a form those that save most
+    first, and among equals those with the greatest member id, only as many as it takes.
+
+    Args:
+        members: every member of the group, in any order.
+        limit: of the broker, in bytes.
+        record_bytes: of the record itself.
+
+    Raises:
+        ValueError: a member without any answer, or a member id twice.
+    """
+    by_id = {member.member_id: member for member in members}
+    if len(by_id) != len(members):
+        raise ValueError("a member id is given twice; give one entry per member")
+    forms = {name: _first_form(by_id[name]) for name in sorted(by_id)}
+    wanted = record_bytes + sum(
+        member.subscription + member.protocol + member.answer_by_form[forms[member.member_id]]
+        for member in members
+    )
+    started, total = dict(forms), wanted
+    for form in _LADDER[:-1]:
+        if total <= limit:
+            break
+        total = _step_down(by_id, forms, form, total=total, limit=limit)
+    warning = ""
+    if wanted > limit:
+        warning = _sentence(started, forms, wanted=wanted, total=total, limit=limit)
+    return GroupBudget(
+        form_by_member=forms, wanted=wanted, total=total, limit=limit, warning=warning
+    )
+
+
+def _step_down(
+    by_id: Mapping[str, MemberBytes],
+    forms: dict[str, ViewForm],
+    form: ViewForm,
+    *,
+    total: int,
+    limit: int,
+) -> int:
+    """Move members from one form to the next that is smaller until the record fits."""
+    steps = []
+    for name in (name for name, given in forms.items() if given is form):
+        answers = by_id[name].answer_by_form
+        lower = _LADDER[_LADDER.index(form) + 1 :]
+        better = [low for low in lower if low in answers and answers[low] < answers[form]]
+        if better:
+            steps.append((answers[form] - answers[better[0]], name, better[0]))
+    for saved, name, low in sorted(steps, reverse=True):
+        if total <= limit:
+            break
+        forms[name] = low
+        total -= saved
+    return total
+
+
+def _first_form(member: MemberBytes) -> ViewForm:
+    for form in _LADDER:
+        if form in member.answer_by_form:
+            return form
+    raise ValueError(f"member {member.member_id} has no answer; give one without a view at least")
+
+
+def _sentence(
+    started: Mapping[str, ViewForm],
+    forms: Mapping[str, ViewForm],
+    *,
+    wanted: int,
+    total: int,
+    limit: int,
+) -> str:
+    moves = sorted(
+        (_LADDER.index(started[name]), _LADDER.index(forms[name]))
+        for name in forms
+        if forms[name] is not started[name]
+    )
+    said = [
+        f"{len(list(group))} of {len(forms)} members get {_WORDS[_LADDER[low]]}"
+        f" instead of {_WORDS[_LADDER[high]]}"
+        for (high, low), group in groupby(moves)
+    ]
+    need = f"the group's record needs {wanted:,} bytes and the broker takes {limit:,}"
+    if total <= limit:
+        return (
+            f"{need}: {'; '.join(said)}, which makes it {total:,};"
+            " raise the broker's message.max.bytes to route without gaps"
+        )
+    without = f"; {'; '.join(said)}" if said else ""
+    return (
+        f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will refuse"
+        " the group; raise its message.max.bytes or run fewer members"
+    )
+
+
+_WORDS = {
+    ViewForm.FULL: "the full view",
+    ViewForm.DELTA: "a delta",
+    ViewForm.REFERENCE: "a reference",
+    ViewForm.NONE: "no view",
+}
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
