@@ -7,6 +7,7 @@ from probing.events import (
     Event,
     IgnoreTasks,
     KeepVersion,
+    NativeAnswer,
     RebalanceStarted,
     Refuse,
     RejoinNow,
@@ -15,8 +16,8 @@ from probing.events import (
     TimePassed,
     WriteNextTime,
 )
-from probing.leader import Answer, LeaderDecision, decide_answers
-from probing.leader_rules import LEADER_RULES, Content, MemberVersions
+from probing.leader import LeaderDecision, decide_answers
+from probing.leader_rules import LEADER_RULES, Answer, Content, MemberVersions
 from probing.member import (
     FOLLOWUP_RULES,
     MemberState,
@@ -27,6 +28,13 @@ from probing.member import (
 )
 from probing.member_rules import MEMBER_RULES
 from probing.models import LeaderModel, MemberModel
+from probing.native_answers import NATIVE_ANSWER_RULES
+from probing.next_version import (
+    NEXT_VERSION_RULES,
+    NextVersionNumbers,
+    next_version_for,
+    why_next_version,
+)
 from probing.paths import (
     PATH_RULES,
     Bounce,
@@ -47,6 +55,7 @@ from probing.releases import (
     find_release,
 )
 from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
     NO_REBALANCE,
     UNKNOWN_VERSION,
@@ -54,10 +63,13 @@ from probing.versions import (
 )
 
 __all__ = [
+    "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
     "FOLLOWUP_RULES",
     "LEADER_RULES",
     "MEMBER_RULES",
+    "NATIVE_ANSWER_RULES",
+    "NEXT_VERSION_RULES",
     "NO_REBALANCE",
     "PATH_RULES",
     "RELEASES",
@@ -78,6 +90,8 @@ __all__ = [
     "MemberModel",
     "MemberState",
     "MemberVersions",
+    "NativeAnswer",
+    "NextVersionNumbers",
     "RebalanceProtocol",
     "RebalanceStarted",
     "Refuse",
@@ -96,9 +110,11 @@ __all__ = [
     "find_release",
     "greatest_known_version",
     "member_step",
+    "next_version_for",
     "start_member",
     "subscription_version",
     "upgrade_from_value",
     "upgrade_path",
+    "why_next_version",
     "why_pin_needed",
 ]

@@ -22,8 +22,28 @@ INFORMATIVE_ERROR: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NativeAnswer:
+    """What a leader of ours says to a member of ours beside the two numbers of Kafka.
+
+    It travels in the trailer behind an answer in a Kafka version, or in the body of a native one,
+    so its presence alone says that the leader is ours.
+
+    Attributes:
+        next_version: what to write at the next rebalance; 0 when the leader does not say.
+        subscription_read: whether the leader could read the body of the member's subscription;
+            if not, the tasks were placed blindly and the member rejoins once.
+    """
+
+    next_version: int = 0
+    subscription_read: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentReceived:
     """An answer of the leader arrived.
+
+    An answer in a version that the member does not know is an event too: its first eight bytes,
+    the two numbers, can be read in every version from 3 on.
 
     Attributes:
         received_version: the version that the answer is written in.
@@ -35,6 +55,7 @@ class AssignmentReceived:
         now_ms: when the answer arrived.
         led_supported_version: for the member that led this rebalance, the lowest version
             supported in the group; None for everyone else. Only the KIP's text asks for it.
+        native: what a leader of ours added; None when the leader is a JVM.
     """
 
     received_version: int
@@ -44,6 +65,7 @@ class AssignmentReceived:
     next_rebalance_ms: int = NO_REBALANCE
     now_ms: int = 0
     led_supported_version: int | None = None
+    native: NativeAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

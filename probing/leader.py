@@ -6,19 +6,22 @@ leader that history lets die is an outcome, with the sentence that says what to 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from probing.events import Refuse
 from probing.leader_rules import (
     LEADER_RULES,
     OWN_LATEST,
+    Answer,
     Content,
     GroupVersions,
     LeaderRule,
     MemberVersions,
     Verdict,
 )
+from probing.native_answers import native_answer, next_version_numbers
+from probing.next_version import next_version_for
 from probing.releases import Release
 from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION, greatest_known_version
 
@@ -30,26 +33,15 @@ _CHECKS_SUPPORTED_SINCE: Final = (2, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What one member gets: the version of its bytes, the second number, and what is in it."""
-
-    member_id: str
-    version: int
-    commonly_supported_version: int
-    content: Content
-    rule: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderDecision:
     """What the leader does with the group.
 
     Attributes:
-        version: what most answers are written in; 0 when the leader died.
-        commonly_supported_version: their second number; unknown (-1) below version 3.
+        version: what the JVM members are answered in, or the lowest answer where all members are
+            native; 0 when the leader died.
+        commonly_supported_version: the second number with it; unknown (-1) below version 3.
         answers: one for each member, in order of member id; none when the leader died.
-        future_members: members whose used version is above what the leader reads.
+        future_members: members that wrote above what the leader reads.
         quarantined_members: members whose bytes the leader cannot read or believe.
         lowest_supported_version: over the members that can be read; unknown (-1) if one does
             not say.
@@ -57,6 +49,9 @@ class LeaderDecision:
         version_probing: a future member was answered, so a further rebalance will come.
         refusal: why the leader died, or None.
         rule, why: the row that fired and its sentence.
+        next_version: what native members without a pin are told to write next; 0 where there are
+            none, or where the leader is a JVM.
+        next_version_rule: the row that said so, or "".
     """
 
     version: int
@@ -70,19 +65,25 @@ class LeaderDecision:
     refusal: Refuse | None
     rule: str
     why: str
+    next_version: int = 0
+    next_version_rule: str = ""
 
 
-def decide_answers(release: Release, members: Sequence[MemberVersions]) -> LeaderDecision:
+def decide_answers(
+    release: Release, members: Sequence[MemberVersions], *, level: int | None = None
+) -> LeaderDecision:
     """Return how a leader of ``release`` answers the group.
 
     Args:
         release: the leader's program; its model picks the rows.
         members: every member's versions, the leader's own among them, in any order.
+        level: the finalized level of the protocol: a group of native members alone goes no further.
+            None while nothing is finalized. JVM leaders know nothing of it.
 
     Returns:
         The decision: answers in order of member id, or the refusal of a leader that dies.
     """
-    group = _group_versions(release, members)
+    group = _group_versions(release, members, level=level)
     model = release.leader_model
     rule = next(rule for rule in LEADER_RULES if model in rule.models and rule.holds(group))
     why = _sentence(rule, group)
@@ -91,9 +92,28 @@ def decide_answers(release: Release, members: Sequence[MemberVersions]) -> Leade
     if rule.verdict is Verdict.ERROR_TO_ALL:
         # Kafka writes errors in the leader's latest version, which older members cannot read.
         return _decision(group, rule, why, version=group.latest, common=group.latest)
+    if group.natives and not group.members:
+        return _natives_only(group, rule, why)
     version = group.lowest_used if rule.fixed_version is None else rule.fixed_version
     common = group.latest if rule.second_number == OWN_LATEST else group.lowest_supported
     return _decision(group, rule, why, version=version, common=_on_the_wire(version, common))
+
+
+def _natives_only(group: GroupVersions, rule: LeaderRule, why: str) -> LeaderDecision:
+    """Decide for a group of ours; who cannot be read is answered in a version of Kafka's."""
+    lowest = min((native_answer(group, m) for m in group.natives), key=lambda a: a.version)
+    decision = _decision(
+        group,
+        rule,
+        why,
+        version=min(lowest.version, group.latest),
+        common=_on_the_wire(lowest.version, group.latest),
+    )
+    return replace(
+        decision,
+        version=lowest.version,
+        commonly_supported_version=lowest.commonly_supported_version,
+    )
 
 
 def _on_the_wire(version: int, common: int) -> int:
@@ -101,19 +121,26 @@ def _on_the_wire(version: int, common: int) -> int:
     return common if version >= EARLIEST_PROBEABLE_VERSION else UNKNOWN_VERSION
 
 
-def _group_versions(release: Release, members: Sequence[MemberVersions]) -> GroupVersions:
+def _group_versions(
+    release: Release, members: Sequence[MemberVersions], *, level: int | None
+) -> GroupVersions:
     everyone = tuple(sorted(members, key=lambda member: member.member_id))
-    readable = tuple(m for m in everyone if not _is_quarantined(release, m))
+    believed = tuple(m for m in everyone if not _is_quarantined(release, m))
+    # A JVM leader does not see trailers: to it, every member is a member like its own.
+    natives = tuple(m for m in believed if release.is_native and m.native_version is not None)
+    counted = tuple(m for m in believed if m not in natives)
     latest = release.latest_version
-    lowest_used = min((latest, *(m.used_version for m in readable)))
+    lowest_used = min((latest, *(m.used_version for m in counted)))
     return GroupVersions(
         release=release,
-        members=readable,
-        future=tuple(m for m in readable if m.used_version > latest),
-        quarantined=tuple(m for m in everyone if m not in readable),
+        members=counted,
+        natives=natives,
+        future=tuple(m for m in counted if m.used_version > latest),
+        quarantined=tuple(m for m in everyone if m not in believed),
         lowest_used=greatest_known_version(release.known_versions, at_most=lowest_used)
         or lowest_used,
-        lowest_supported=min((latest, *(m.supported_as_seen for m in readable))),
+        lowest_supported=min((latest, *(m.supported_as_seen for m in counted))),
+        level=level,
     )
 
 
@@ -130,7 +157,7 @@ def _names(members: Sequence[MemberVersions]) -> str:
 
 def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
     """Fill in the row's sentence."""
-    return rule.why.format(
+    why = rule.why.format(
         future=_names(group.future),
         future_version=max((m.used_version for m in group.future), default=UNKNOWN_VERSION),
         quarantined=_names(group.quarantined),
@@ -140,6 +167,9 @@ def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
         lowest_used=group.lowest_used,
         lowest_supported=group.lowest_supported,
     )
+    if not (group.natives and group.members):
+        return why
+    return f"{why}; {_names(group.natives)} do not count, as members of ours get what they wrote"
 
 
 def _decision(
@@ -147,23 +177,28 @@ def _decision(
 ) -> LeaderDecision:
     dies = rule.verdict is Verdict.DIES
     error = rule.verdict is Verdict.ERROR_TO_ALL
-    everyone = sorted((*group.members, *group.quarantined), key=lambda member: member.member_id)
+    answers = [
+        _answer(group, rule, why, member, version=version, common=common)
+        for member in (*group.members, *group.quarantined)
+    ]
+    answers += [native_answer(group, member) for member in group.natives]
+    unread = [member for member in group.natives if not member.readable]
+    future = sorted((*group.future, *unread), key=lambda member: member.member_id)
+    next_version, next_rule = next_version_for(next_version_numbers(group))
     return LeaderDecision(
         version=version,
         commonly_supported_version=common,
-        answers=()
-        if dies
-        else tuple(
-            _answer(group, rule, why, member, version=version, common=common) for member in everyone
-        ),
-        future_members=tuple(member.member_id for member in group.future),
+        answers=() if dies else tuple(sorted(answers, key=lambda answer: answer.member_id)),
+        future_members=tuple(member.member_id for member in future),
         quarantined_members=tuple(member.member_id for member in group.quarantined),
         lowest_supported_version=group.lowest_supported,
         error_code=ASSIGNMENT_ERROR if error else 0,
-        version_probing=bool(group.future) and not (dies or error),
+        version_probing=bool(future) and not (dies or error),
         refusal=Refuse(rule=rule.name, why=why) if dies else None,
         rule=rule.name,
         why=why,
+        next_version=next_version if group.natives else 0,
+        next_version_rule=next_rule.name if group.natives else "",
     )
 
 
@@ -181,6 +216,9 @@ def _answer(
     content = rule.others_get
     if member in group.quarantined:
         content, name = Content.PREVIOUS, "quarantined"
+        if not member.quarantined and member.used_version >= 1:  # the bytes were read, at least
+            version = min(version, member.used_version)
+            common = _on_the_wire(version, common)
         why = f"the subscription of {member.member_id} cannot be read: it keeps what it owns"
     elif rule.verdict is Verdict.ERROR_TO_ALL:
         content = Content.ERROR

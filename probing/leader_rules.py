@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from probing.events import NativeAnswer
 from probing.models import LeaderModel
 from probing.releases import Release
 from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION
@@ -33,12 +34,19 @@ class MemberVersions:
         used_version: the version that the subscription is written in.
         latest_supported_version: its second number; not looked at below version 3, which has none.
         quarantined: the bytes could not be decoded; the numbers mean nothing.
+        native_version: the latest version of ours that the member reads, from the trailer or the
+            body, or its second number when the body could not be read; None for a JVM member.
+        readable: the body could be read; False only for a native body that is too new.
+        pinned: the member says that its ``upgrade.from`` pins the version it wrote.
     """
 
     member_id: str
     used_version: int
     latest_supported_version: int
     quarantined: bool = False
+    native_version: int | None = None
+    readable: bool = True
+    pinned: bool = False
 
     @property
     def supported_as_seen(self) -> int:
@@ -53,15 +61,56 @@ class MemberVersions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one member gets: the version of its bytes, the second number, and what is in it.
+
+    ``native`` is there for native members of a leader of ours; JVM members get nothing of it.
+    """
+
+    member_id: str
+    version: int
+    commonly_supported_version: int
+    content: Content
+    rule: str
+    why: str
+    native: NativeAnswer | None = None
+
+    @property
+    def next_version(self) -> int:
+        """Return what the member is told to write next; 0 for a JVM member."""
+        return 0 if self.native is None else self.native.next_version
+
+    @property
+    def subscription_read(self) -> bool:
+        """Tell whether the leader read the member's body, as far as the answer says."""
+        return self.native is None or self.native.subscription_read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVersions:
-    """What the rows of the table may look at; versions as the leader sees them."""
+    """What the rows of the table may look at; versions as the leader sees them.
+
+    For a leader of ours ``natives`` are apart: the other fields are about JVM members alone. For a
+    JVM leader everybody is a member, and there are no natives.
+
+    Attributes:
+        release: the leader's.
+        members: who counts, the future members among them.
+        natives: members of ours, answered one by one.
+        future: members whose used version is above what the leader reads.
+        quarantined: members whose bytes cannot be read or believed.
+        lowest_used, lowest_supported: over ``members``, at most the leader's latest.
+        level: the finalized level of the protocol, if any.
+    """
 
     release: Release
     members: tuple[MemberVersions, ...]
+    natives: tuple[MemberVersions, ...]
     future: tuple[MemberVersions, ...]
     quarantined: tuple[MemberVersions, ...]
     lowest_used: int
     lowest_supported: int
+    level: int | None = None
 
     @property
     def latest(self) -> int:
@@ -178,6 +227,13 @@ LEADER_RULES: Final = (
         verdict=Verdict.ERROR_TO_ALL,
         why=_MIXTURE_TEXT + "; everybody gets error 3 in version {latest}; set upgrade.from on the"
         " future member too, or finish the second bounce first",
+    ),
+    LeaderRule(
+        name="natives only",
+        models=_OURS,
+        holds=lambda g: bool(g.natives) and not g.members,
+        why="every member is ours: each is answered in the version that it wrote and told what to"
+        " write next time, and nobody rejoins for it",
     ),
     LeaderRule(
         name="always version 2",

@@ -7,7 +7,7 @@ question is settled - the follow-ups of KIP-441 - in ``FOLLOWUP_RULES`` here.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final, Literal, assert_never
 
 from probing.events import (
     ERROR_NAMES,
@@ -38,6 +38,7 @@ from probing.member_rules import (
 from probing.models import MemberModel
 from probing.releases import Release, ReleaseError
 from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
     EARLIEST_PROBEABLE_VERSION,
     NO_REBALANCE,
     UNKNOWN_VERSION,
@@ -52,9 +53,11 @@ class MemberState:
     Attributes:
         release_name: for sentences.
         model: which tables apply.
-        known_versions: every version that it reads and writes.
+        known_versions: every version of Kafka's that it reads and writes.
         used_version: the version of its next subscription.
         upgrade_from: the setting it was started with, None if not set.
+        native_versions: every version of ours that it reads and writes; none for Kafka's members.
+        pinned: ``upgrade_from`` pins the used version.
         next_rebalance_ms: when it wants to rejoin, ``NO_REBALANCE`` for never.
         rebalancing: a rebalance is running.
         refusal: set once the member cannot go on; from then on events change nothing.
@@ -65,25 +68,40 @@ class MemberState:
     known_versions: tuple[int, ...]
     used_version: int
     upgrade_from: str | None = None
+    native_versions: tuple[int, ...] = ()
+    pinned: bool = False
     next_rebalance_ms: int = NO_REBALANCE
     rebalancing: bool = False
     refusal: Refuse | None = None
 
     @property
     def latest_version(self) -> int:
-        """Return the highest version that the member reads and writes."""
+        """Return the highest version of Kafka's that the member reads and writes."""
         return max(self.known_versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionVersion:
-    """The two numbers at the head of the next subscription.
+    """The two numbers at the head of the next subscription, and what the trailer adds.
 
-    ``latest_supported`` is unknown (-1) below version 3, which has no room for it.
+    Attributes:
+        used: the version to write.
+        latest_supported: the second number; unknown (-1) below version 3, which has no room for
+            it. At most Kafka's newest version as long as ``used`` is one of Kafka's: a JVM leader
+            hands out any version up to the lowest supported one.
+        native: the latest native version that the member reads; None for Kafka's members.
+        pinned: ``upgrade.from`` pins ``used``; said in the trailer.
     """
 
     used: int
     latest_supported: int
+    native: int | None = None
+    pinned: bool = False
+
+    @property
+    def has_trailer(self) -> bool:
+        """Tell whether native knowledge follows the fields of a version of Kafka's."""
+        return self.native is not None and self.used < EARLIEST_NATIVE_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +144,11 @@ FOLLOWUP_RULES: Final = (
 
 
 def start_member(
-    release: Release, *, upgrade_from: str | None = None, remembered_version: int | None = None
+    release: Release,
+    *,
+    upgrade_from: str | None = None,
+    remembered_version: int | None = None,
+    start_version: Literal["latest"] | None = None,
 ) -> MemberState:
     """Return a member of ``release`` that has just been started.
 
@@ -134,19 +156,31 @@ def start_member(
         release: the program.
         upgrade_from: the setting's value; a value that pins wins over everything else.
         remembered_version: the version last agreed, from the state directory of a native member.
-            Versions that cannot probe are forgotten, or a pin would outlive its bounce.
+            Versions that cannot probe are forgotten, or a pin would outlive its bounce. A native
+            one stands for Kafka's newest, which every modern leader reads.
+        start_version: "latest" starts a native member at its latest native version, as KIP-268
+            has it, which ends a JVM leader beside a member that writes 1 or 2. None starts at
+            Kafka's newest, or at the remembered one.
 
     Raises:
-        ReleaseError: the release does not know ``upgrade_from``, or remembers nothing.
+        ReleaseError: the release does not know ``upgrade_from``, remembers nothing, or
+            ``start_version`` is no such thing.
     """
+    if start_version not in (None, "latest"):
+        raise ReleaseError(
+            f"start_version={start_version!r} is unknown; set 'latest' or leave it out"
+        )
     if remembered_version is not None and not release.is_native:
         raise ReleaseError(
             f"release {release.name} remembers no version over a restart; leave remembered_version"
             " out, or start a native member"
         )
     row = release.started_with(upgrade_from)
+    pinned = row is not None and row.pinned_version is not None
     used_version = release.pinned_version(upgrade_from)
-    if remembered_version is not None and (row is None or row.pinned_version is None):
+    if not pinned and start_version == "latest":
+        used_version = release.latest_native_version or used_version
+    elif not pinned and remembered_version is not None:
         known = greatest_known_version(release.known_versions, at_most=remembered_version)
         if known is not None and known >= EARLIEST_PROBEABLE_VERSION:
             used_version = known
@@ -156,6 +190,8 @@ def start_member(
         known_versions=release.known_versions,
         used_version=used_version,
         upgrade_from=upgrade_from,
+        native_versions=release.native_versions,
+        pinned=pinned,
     )
 
 
@@ -166,6 +202,9 @@ def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
     """
     if state.refusal is not None:
         return state.refusal
+    if state.used_version in state.native_versions:
+        latest = max(state.native_versions)
+        return SubscriptionVersion(used=state.used_version, latest_supported=latest, native=latest)
     if state.used_version not in state.known_versions:
         return Refuse(
             rule="cannot write",
@@ -177,6 +216,8 @@ def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
     return SubscriptionVersion(
         used=state.used_version,
         latest_supported=state.latest_version if probes else UNKNOWN_VERSION,
+        native=max(state.native_versions, default=None),
+        pinned=state.pinned and bool(state.native_versions),
     )
 
 
@@ -209,6 +250,9 @@ def _assignment_received(
         error_code=event.error_code,
         known=state.known_versions,
         led_supported=event.led_supported_version,
+        native_known=state.native_versions,
+        native=event.native,
+        pinned=state.pinned,
     )
     rule = first_rule(state.model, numbers)
     version = rule.speaks(numbers)
@@ -219,6 +263,8 @@ def _assignment_received(
         error_code=numbers.error_code,
         latest=numbers.latest,
         offered=numbers.offered,
+        told=numbers.told,
+        told_to_read=numbers.told_to_read,
     )
     match rule.action:
         case Action.REFUSE:
@@ -238,7 +284,8 @@ def _assignment_received(
             return moved, (ignore, rejoin)
         case Action.NEXT_TIME:
             later = WriteNextTime(used_version=version, rule=rule.name, why=why)
-            return replace(state, used_version=version), (later,)
+            state, followup = _follow_up(replace(state, used_version=version), event)
+            return state, (later, *followup)
         case Action.KEEP:
             keep = KeepVersion(used_version=version, rule=rule.name, why=why)
             state, followup = _follow_up(state, event)

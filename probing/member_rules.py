@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from probing.events import NativeAnswer
 from probing.models import MemberModel
 from probing.versions import EARLIEST_PROBEABLE_VERSION, greatest_known_version
 
@@ -33,8 +34,11 @@ class VersionNumbers:
         received: the version of the answer.
         common: the answer's second number.
         error_code: of the answer.
-        known: every version that the member reads and writes.
+        known: every version of Kafka's that the member reads and writes.
         led_supported: lowest version supported in the group, if this member led the rebalance.
+        native_known: every version of ours that it writes; none for Kafka's members.
+        native: what a leader of ours said, None from a JVM leader.
+        pinned: ``upgrade.from`` pins the used version.
     """
 
     used: int
@@ -43,11 +47,38 @@ class VersionNumbers:
     error_code: int
     known: tuple[int, ...]
     led_supported: int | None
+    native_known: tuple[int, ...] = ()
+    native: NativeAnswer | None = None
+    pinned: bool = False
 
     @property
     def latest(self) -> int:
-        """Return the highest version that the member writes."""
+        """Return the highest version of Kafka's that the member writes."""
         return max(self.known)
+
+    @property
+    def is_readable(self) -> bool:
+        """Tell whether the answer can be read; what a leader of ours said could be, or is None."""
+        return self.native is not None or self.received in (*self.known, *self.native_known)
+
+    @property
+    def told(self) -> int:
+        """Return what a leader of ours tells the member to write, as far as the member can.
+
+        The greatest known version up to the one told; the used version when nothing is told, or
+        nothing that can be probed with.
+        """
+        next_version = 0 if self.native is None else self.native.next_version
+        version = greatest_known_version((*self.known, *self.native_known), at_most=next_version)
+        return version if version and version >= EARLIEST_PROBEABLE_VERSION else self.used
+
+    @property
+    def told_to_read(self) -> int:
+        """Return a version below the used one that the leader can read: as told, or as received."""
+        if self.told < self.used:
+            return self.told
+        known = (*self.known, *self.native_known)
+        return greatest_known_version(known, at_most=self.received) or self.used
 
     @property
     def offered(self) -> int:
@@ -71,7 +102,7 @@ class VersionRule:
 
 UNREADABLE: Final = VersionRule(
     name="unreadable answer",
-    holds=lambda n: n.received not in n.known,
+    holds=lambda n: not n.is_readable,
     action=Action.REFUSE,
     why="the leader answered in version {received}, and this member reads up to {latest};"
     " upgrade the member, or start the group's newer members with upgrade.from",
@@ -177,6 +208,45 @@ _OFFERED_BELOW: Final = VersionRule(
     " rejoin",
 )
 
+_LATER_JVM_LEADER: Final = VersionRule(
+    name="a later JVM leads",
+    holds=lambda n: not n.is_readable and n.latest < n.received < n.used,
+    action=Action.REJOIN,
+    speaks=lambda n: n.offered or n.latest,
+    why="the answer came in version {received}, which only its two numbers can be read of; come"
+    " down from {used} to what this member and a JVM both know, and rejoin",
+)
+_BODY_NOT_READ: Final = VersionRule(
+    name="leader could not read us",
+    holds=lambda n: (
+        n.native is not None and not n.native.subscription_read and n.told_to_read < n.used
+    ),
+    action=Action.REJOIN,
+    speaks=lambda n: n.told_to_read,
+    why="the leader placed this member blindly, since it cannot read version {used}; write"
+    " {told_to_read} and rejoin, this once",
+)
+_PIN_STAYS: Final = VersionRule(
+    name="pin stays",
+    holds=lambda n: n.native is not None and n.pinned,
+    action=Action.KEEP,
+    why="upgrade.from pins version {used}; take it out in the second rolling bounce",
+)
+_TOLD_NEXT_TIME: Final = VersionRule(
+    name="told by a leader of ours",
+    holds=lambda n: n.native is not None and n.told != n.used,
+    action=Action.NEXT_TIME,
+    speaks=lambda n: n.told,
+    why="the leader asks for version {told} from the next rebalance on, whenever that comes; {used}"
+    " was answered in {received} and nobody has to rejoin for it",
+)
+_SETTLED_WITH_US: Final = VersionRule(
+    name="settled under a leader of ours",
+    holds=lambda n: n.native is not None,
+    action=Action.KEEP,
+    why="version {used} is what the leader wants to be written",
+)
+
 _LEADER_ENDS_UPGRADE: Final = VersionRule(
     name="leader ends the upgrade",
     holds=lambda n: n.led_supported is not None and n.received < n.latest <= n.led_supported,
@@ -226,8 +296,13 @@ MEMBER_RULES: Final[dict[MemberModel, tuple[VersionRule, ...]]] = {
     MemberModel.FOLLOWUP: _GUARDED_ROWS,
     MemberModel.FOLLOWUP_WAITS: _GUARDED_ROWS,
     MemberModel.NATIVE: (
+        _LATER_JVM_LEADER,
         UNREADABLE,
         ERROR_ANSWER,
+        _BODY_NOT_READ,
+        _PIN_STAYS,
+        _TOLD_NEXT_TIME,
+        _SETTLED_WITH_US,
         ABOVE_SENT,
         TOO_OLD_TO_PROBE,
         _UNUSABLE_NUMBER,

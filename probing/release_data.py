@@ -60,6 +60,37 @@ LATEST_VERSION_SINCE: Final = (
     ("3.2.0", 11, "client tags (KIP-708)"),
 )
 
+
+class NativeVersionRow(NamedTuple):
+    """A version of ours; ``readable_since`` is the least latest version of who reads its body."""
+
+    version: int
+    readable_since: int
+    summary: str
+
+
+# A test emulates programs that do not exist yet by layouts that really differ.
+NATIVE_VERSIONS: Final = (
+    NativeVersionRow(101, 101, "keys with defaults, the view, what each member reads"),
+    NativeVersionRow(102, 101, "emulation for tests: a later layout that 101 can read"),
+    NativeVersionRow(103, 103, "emulation for tests: a later layout that 101 cannot read"),
+)
+
+
+class NativeReleaseRow(NamedTuple):
+    """A program of ours, and which native versions it reads and writes beside Kafka's 1 to 11."""
+
+    name: str
+    native_versions: tuple[int, ...]
+    summary: str
+
+
+NATIVE_RELEASES: Final = (
+    NativeReleaseRow("native", (101,), "this program"),
+    NativeReleaseRow("next", (101, 102), "emulation for tests: a compatible next release"),
+    NativeReleaseRow("incompatible", (101, 103), "emulation for tests: one that breaks the layout"),
+)
+
 # A row holds from its release on, until the next row; a row with `only_series` holds in that
 # series alone (a fix on a branch, while later series were still broken).
 LEADER_MODEL_SINCE: Final = (

@@ -1,5 +1,8 @@
 """The one release table: every released Kafka Streams patch, and ours.
 
+Ours are three: ``native`` is this program; ``next`` and ``incompatible`` emulate its successors,
+so that tests can upgrade to what does not exist yet.
+
 A metadata version can change in a patch (2.6.0 writes 7, 2.6.1 writes 8), a fix can be on one
 branch and not on the next, so the table is keyed by patch. ``release_data`` holds the rows; here
 they become ``Release`` values and are found by name.
@@ -13,6 +16,7 @@ from typing import Final, TypeVar
 
 from probing import release_data as data
 from probing.models import LeaderModel, MemberModel
+from probing.versions import EARLIEST_NATIVE_VERSION
 
 _Value = TypeVar("_Value")
 
@@ -65,15 +69,17 @@ class Release:
     """One released program: what it reads and writes, and how it behaves.
 
     Attributes:
-        name: "2.3.1", "0.10.2.2" or "native".
-        series: "2.3", "0.10.2" or "native".
-        order: sorts releases; ours sorts last.
-        known_versions: what it can read and write, ascending; a set, which may have holes.
-        latest_version: the version that it writes when nothing pins it.
+        name: "2.3.1", "0.10.2.2", or "native", "next", "incompatible" for ours.
+        series: "2.3", "0.10.2" or the name of ours.
+        order: sorts releases; ours sort last.
+        known_versions: Kafka's versions that it can read and write, ascending; a set, which may
+            have holes.
+        latest_version: the greatest of them, which it writes at start when nothing pins it.
         leader_model, member_model: how it behaves in a group.
         rebalance_protocol: what it offers without ``upgrade.from``.
         upgrade_from_rows: every value it knows, in order of release.
         open_issues: ids of the known issues that are still open in it.
+        native_versions: versions of ours that it can write, ascending; none for Kafka's releases.
     """
 
     name: str
@@ -86,11 +92,32 @@ class Release:
     rebalance_protocol: RebalanceProtocol
     upgrade_from_rows: tuple[UpgradeFrom, ...]
     open_issues: tuple[str, ...]
+    native_versions: tuple[int, ...] = ()
 
     @property
     def is_native(self) -> bool:
         """Tell whether this is a release of ours rather than one of Kafka's."""
-        return self.name == NATIVE
+        return bool(self.native_versions)
+
+    @property
+    def readable_versions(self) -> tuple[int, ...]:
+        """Return every version that it writes and therefore reads: Kafka's, then ours."""
+        return (*self.known_versions, *self.native_versions)
+
+    @property
+    def latest_native_version(self) -> int | None:
+        """Return the greatest version of ours, None for Kafka's releases."""
+        return max(self.native_versions, default=None)
+
+    def reads(self, version: int) -> bool:
+        """Tell whether it can read the body of a subscription or answer in ``version``.
+
+        A native body says since which version it can be read, so a later one may be readable.
+        """
+        if version < EARLIEST_NATIVE_VERSION or not self.native_versions:
+            return version in self.known_versions
+        since = {row.version: row.readable_since for row in data.NATIVE_VERSIONS}
+        return version in since and max(self.native_versions) >= since[version]
 
     @property
     def upgrade_from(self) -> Mapping[str, UpgradeFrom]:
@@ -234,13 +261,13 @@ def _kafka_release(name: str, series: str) -> Release:
     )
 
 
-def _native_release() -> Release:
-    """Return our own release: it speaks every version of Kafka and accepts every pin."""
+def _native_release(number: int, row: data.NativeReleaseRow) -> Release:
+    """Return a release of ours: it speaks every version of Kafka and accepts every pin."""
     known = tuple(version for _, version, _ in data.LATEST_VERSION_SINCE)
     return Release(
-        name=NATIVE,
-        series=NATIVE,
-        order=_NATIVE_ORDER,
+        name=row.name,
+        series=row.name,
+        order=(*_NATIVE_ORDER, number),
         known_versions=known,
         latest_version=max(known),
         leader_model=LeaderModel.NATIVE,
@@ -259,6 +286,7 @@ def _native_release() -> Release:
             for value in _SERIES
         ),
         open_issues=(),
+        native_versions=row.native_versions,
     )
 
 
@@ -268,9 +296,11 @@ RELEASES: Final[tuple[Release, ...]] = (
         for series, patches in data.PATCHES_BY_SERIES.items()
         for patch in patches.split()
     ),
-    _native_release(),
+    *(_native_release(number, row) for number, row in enumerate(data.NATIVE_RELEASES)),
 )
 """Every release, oldest first, ours last."""
+
+_NEWEST_OF_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
 
 _RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
 # Later patches overwrite earlier ones, so that a series stands for its newest patch.
@@ -287,7 +317,7 @@ def _nearest_names(text: str) -> list[str]:
         names = (*_RELEASE_BY_NAME, *_SERIES)
         return difflib.get_close_matches(text, names, n=3, cutoff=0.5) or [
             RELEASES[0].name,
-            RELEASES[-2].name,
+            _NEWEST_OF_KAFKA,
             NATIVE,
         ]
     series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
@@ -302,7 +332,7 @@ def find_release(text: str) -> Release:
 
     Args:
         text: a patch ("2.3.1", "0.10.2.1"), a series for its newest patch ("2.3", "0.10.2"),
-            or "native".
+            or one of ours: "native", or its emulated successors "next" and "incompatible".
 
     Raises:
         ReleaseError: no such release; the text names the nearest known ones.

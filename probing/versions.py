@@ -11,6 +11,10 @@ from typing import Final
 EARLIEST_PROBEABLE_VERSION: Final = 3
 """Versions below it carry no supported number, so nobody can probe with them (KIP-268)."""
 
+EARLIEST_NATIVE_VERSION: Final = 101
+"""Versions from here on are ours, those below are Kafka's. Every program of ours reads this one,
+so it is what a leader falls back to when it does not know what a member reads."""
+
 UNKNOWN_VERSION: Final = -1
 """The supported version of a member that wrote version 1 or 2: the bytes do not say."""
 

@@ -53,22 +53,29 @@ class Round:
         return any(isinstance(c, RejoinNow) for commands in self.commands for c in commands)
 
 
-def rebalance(members, *, leader):
+def versions_seen(member_id, numbers, *, leader):
+    """Return what a leader of release ``leader`` learns from a subscription of these numbers."""
+    return MemberVersions(
+        member_id=member_id,
+        used_version=numbers.used,
+        latest_supported_version=numbers.latest_supported,
+        native_version=numbers.native,
+        readable=numbers.native is None or leader.reads(numbers.used),
+        pinned=numbers.pinned,
+    )
+
+
+def rebalance(members, *, leader, level=None):
     """Run one rebalance and return what everyone did."""
     numbers = [subscription_version(member) for member in members]
     failures = [n.why for n in numbers if isinstance(n, Refuse)]
     if failures:
         return Round(members=members, failures=failures)
+    release = release_of(members[leader])
     decision = decide_answers(
-        release_of(members[leader]),
-        [
-            MemberVersions(
-                member_id=f"m{position}",
-                used_version=n.used,
-                latest_supported_version=n.latest_supported,
-            )
-            for position, n in enumerate(numbers)
-        ],
+        release,
+        [versions_seen(f"m{at}", n, leader=release) for at, n in enumerate(numbers)],
+        level=level,
     )
     if decision.refusal:
         return Round(members=members, decision=decision, failures=[decision.refusal.why])
@@ -84,6 +91,7 @@ def rebalance(members, *, leader):
                 led_supported_version=decision.lowest_supported_version
                 if position == leader
                 else None,
+                native=answer.native,
             ),
         )
         after.append(state)

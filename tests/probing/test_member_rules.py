@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from probing import EARLIEST_PROBEABLE_VERSION, MEMBER_RULES, MemberModel
+from probing import EARLIEST_PROBEABLE_VERSION, MEMBER_RULES, MemberModel, NativeAnswer
 from probing.member_rules import Action, VersionNumbers, first_rule
 
 LATEST = 11
@@ -25,7 +25,30 @@ def numbers(used, received, common, **other):
         error_code=other.get("error_code", 0),
         known=tuple(range(1, other.get("latest", LATEST) + 1)),
         led_supported=other.get("led_supported"),
+        native_known=other.get("native_known", ()),
+        native=other.get("native"),
+        pinned=other.get("pinned", False),
     )
+
+
+def native_world(known=(101,)):
+    """Every answer of a leader of ours, or of a JVM, to a native member."""
+    versions = (*range(1, 12), *known)
+    said = [
+        None,
+        *itertools.starmap(said_by_us, itertools.product((0, 2, *versions), (True, False))),
+    ]
+    return [
+        numbers(used, received, 11, native_known=known, native=native, pinned=pinned)
+        for used in versions
+        for received in (*versions, 12, 50)
+        for native in said
+        for pinned in (False, used < 3)
+    ]
+
+
+def said_by_us(next_version, subscription_read):
+    return NativeAnswer(next_version=next_version, subscription_read=subscription_read)
 
 
 def outcome(model, case):
@@ -101,7 +124,9 @@ def test_the_last_bounced_member_says_the_same_version_again_in_36_cases():
 def test_every_row_of_every_table_is_hit_and_the_last_one_always_holds(model):
     extra = [numbers(11, 12, 11), numbers(11, 11, 11, error_code=3)]
     led = [numbers(u, r, c, led_supported=11) for u, r, c in WORLD]
-    hit = {first_rule(model, n).name for n in [*(numbers(*c) for c in WORLD), *extra, *led]}
+    ours = native_world() if model is MemberModel.NATIVE else []
+    world = [*(numbers(*c) for c in WORLD), *extra, *led, *ours]
+    hit = {first_rule(model, n).name for n in world}
     assert hit == {rule.name for rule in MEMBER_RULES[model]}
     assert all(MEMBER_RULES[model][-1].holds(numbers(*c)) for c in WORLD)
 
@@ -111,6 +136,32 @@ def test_below_the_earliest_probeable_version_nobody_moves(model):
     for used, received, common in WORLD:
         if received <= min(used, EARLIEST_PROBEABLE_VERSION - 1) and common <= LATEST:
             assert outcome(model, (used, received, common)) == (False, used, False)
+
+
+@pytest.mark.parametrize("known", [(101,), (101, 102), (101, 103)])
+def test_a_leader_of_ours_makes_nobody_rejoin_but_who_could_not_be_read_and_that_one_goes_down(
+    known,
+):
+    for case in native_world(known):
+        if case.native is None:
+            continue
+        rule = first_rule(MemberModel.NATIVE, case)
+        version = rule.speaks(case)
+        assert version in (*case.known, *known)
+        assert rule.action is not Action.REFUSE
+        if rule.action is Action.REJOIN:
+            assert not case.native.subscription_read
+            assert version < case.used
+        elif case.native.subscription_read:
+            assert version == case.used or version <= case.native.next_version
+
+
+def test_a_jvm_leader_never_leads_a_native_member_above_11_nor_makes_it_refuse_101():
+    for case in native_world():
+        rule = first_rule(MemberModel.NATIVE, case)
+        if case.native is None and case.used == 101:
+            assert rule.action is not Action.REFUSE
+            assert rule.speaks(case) <= (101 if rule.action is Action.KEEP else 11)
 
 
 def test_names_of_rules_are_unique_within_a_table():

@@ -71,5 +71,5 @@ def test_an_issue_has_one_row_and_a_sentence():
 
 
 def test_every_published_patch_has_its_row():
-    assert len(NAMES - {"native"}) == 78
+    assert len(NAMES - {"native", "next", "incompatible"}) == 78
     assert {"3.3.0", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"} <= NAMES

@@ -161,8 +161,8 @@ def test_releases_are_in_order_and_each_name_is_found():
     assert [r.order for r in RELEASES] == sorted(r.order for r in RELEASES)
     assert len({r.name for r in RELEASES}) == len(RELEASES)
     assert all(find_release(r.name) is r for r in RELEASES)
-    assert RELEASES[-1].is_native
-    assert not RELEASES[-2].is_native
+    assert [r.name for r in RELEASES if r.is_native] == ["native", "next", "incompatible"]
+    assert all(r.is_native for r in RELEASES[-3:])
 
 
 def test_what_a_release_knows_is_a_set_that_ends_at_its_latest():

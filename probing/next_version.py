@@ -1,0 +1,105 @@
+"""What a leader of ours tells each native member to write at the next rebalance.
+
+Nobody rejoins for a version under a leader of ours: each native member is answered in the version
+that it wrote, and learns on the way what to write next time. The table aims at one thing: that a
+change of leader, even to a JVM, costs the group nothing. First row that holds, wins.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from probing.versions import EARLIEST_PROBEABLE_VERSION, greatest_known_version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextVersionNumbers:
+    """What a row may look at, for one native member of the group.
+
+    Attributes:
+        pinned_version: what the member's ``upgrade.from`` makes it write, None without a pin.
+        jvm_lowest_used: the lowest version that a JVM member wrote, None if there is none.
+        jvm_second_number: the second number that the JVM members get, at most Kafka's newest.
+        lowest_native: the greatest native version that every native member reads.
+        level: the finalized level of the protocol, None while nothing is finalized.
+        known_versions: every version that the leader reads and writes.
+    """
+
+    pinned_version: int | None
+    jvm_lowest_used: int | None
+    jvm_second_number: int
+    lowest_native: int
+    level: int | None
+    known_versions: tuple[int, ...]
+
+    @property
+    def capped(self) -> int:
+        """Return the greatest known version up to ``lowest_native`` and the finalized level.
+
+        Never below the earliest probeable version: a JVM leader does not lift a member from there.
+        """
+        level = self.lowest_native if self.level is None else self.level
+        known = greatest_known_version(self.known_versions, at_most=min(self.lowest_native, level))
+        return max(known or 0, EARLIEST_PROBEABLE_VERSION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextVersionRule:
+    """One row: when it holds, the version to write next, and the sentence for people.
+
+    ``why`` is a format string over the attributes of ``NextVersionNumbers`` and ``next_version``.
+    """
+
+    name: str
+    holds: Callable[[NextVersionNumbers], bool]
+    says: Callable[[NextVersionNumbers], int]
+    why: str
+
+
+NEXT_VERSION_RULES: Final = (
+    NextVersionRule(
+        name="pinned",
+        holds=lambda n: n.pinned_version is not None,
+        says=lambda n: n.pinned_version or 0,
+        why="its upgrade.from pins version {pinned_version}; the others are not held back by it",
+    ),
+    NextVersionRule(
+        name="a JVM member writes 1 or 2",
+        holds=lambda n: (
+            n.jvm_lowest_used is not None and n.jvm_lowest_used < EARLIEST_PROBEABLE_VERSION
+        ),
+        says=lambda _: EARLIEST_PROBEABLE_VERSION,
+        why="a JVM member writes version {jvm_lowest_used}: if it is a pinned one and leads, it"
+        " ends the group at a version above its own, which {next_version} never is",
+    ),
+    NextVersionRule(
+        name="as far as the JVM members go",
+        holds=lambda n: n.jvm_lowest_used is not None,
+        says=lambda n: n.jvm_second_number,
+        why="the JVM members can go up to version {jvm_second_number}; writing that, a change of"
+        " leader to one of them costs nothing",
+    ),
+    NextVersionRule(
+        name="natives only",
+        holds=lambda _: True,
+        says=lambda n: n.capped,
+        why="every member is ours; {next_version} is the greatest version that all of them read,"
+        " at most the finalized level",
+    ),
+)
+
+
+def next_version_for(numbers: NextVersionNumbers) -> tuple[int, NextVersionRule]:
+    """Return what the member is to write next, and the row that said so."""
+    rule = next(rule for rule in NEXT_VERSION_RULES if rule.holds(numbers))
+    return rule.says(numbers), rule
+
+
+def why_next_version(numbers: NextVersionNumbers, rule: NextVersionRule) -> str:
+    """Fill in the row's sentence."""
+    return rule.why.format(
+        pinned_version=numbers.pinned_version,
+        jvm_lowest_used=numbers.jvm_lowest_used,
+        jvm_second_number=numbers.jvm_second_number,
+        next_version=rule.says(numbers),
+    )
