@@ -6,7 +6,6 @@ handed along, shortest path first, so nothing is restored. The rest goes to copi
 then evenly over the subtopologies.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +23,14 @@ def homes(state: GroupState) -> IntArray:
     task, hot = state.copy_task(), state.is_caught_up()
     anywhere = state.starts_anywhere()
     at_owner = state.copy_client == state.owner[task]
-    owner_is_hot, has_hot, owner_has_state = anywhere.copy(), anywhere.copy(), anywhere.copy()
+    owner_is_hot, has_state, has_hot = anywhere.copy(), ~anywhere, anywhere.copy()
+    owner_is_hot[task[at_owner]] = False
     owner_is_hot[task[at_owner & hot]] = True
-    owner_has_state[task[at_owner]] = True
+    # Without a report of the owner there is nothing better than it, unless another has state.
+    has_state[task] = False
+    has_state[task[at_owner]] = True
     has_hot[task[hot]] = True
-    has_copy = np.diff(state.copy_start) > 0
-    stays = owner_is_hot | (~has_hot & (owner_has_state | ~has_copy))
+    stays = owner_is_hot | (~has_hot & has_state)
     usable = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
     return np.where(stays & state.stateful & usable, state.owner, NOBODY)
 
@@ -93,7 +94,7 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> _Board:
     task = state.copy_task()
     capacity = state.capacity()
     is_other = state.is_caught_up() & state.stateful[task] & (capacity[state.copy_client] > 0)
-    is_other &= (state.copy_client != home[task]) & ~state.starts_anywhere()[task]
+    is_other &= state.copy_client != home[task]
     others: dict[int, list[int]] = {}
     for one, client in zip(
         task[is_other].tolist(), state.copy_client[is_other].tolist(), strict=True
@@ -120,84 +121,85 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> _Board:
 
 
 def _move_along_hot_paths(board: _Board) -> None:
-    """Hand tasks along caught-up copies: homeless ones, then surplus, then for those below."""
-    homeless = [t for t in sorted(board.others) if board.place[t] == NOBODY]
+    """Hand tasks along caught-up copies: homeless ones, then surplus, then for those below.
+
+    A path over one more client saves a restore and costs a hand-off. That is worth it for a task
+    without a home, which would burden a full client meanwhile, and for no other.
+    """
     clients = range(len(board.count))
     board.spare = board.total - sum(
         max(board.low[c], min(board.count[c], board.high[c])) for c in clients
     )
-    dead: set[int] = set()
+    homeless = [t for t in sorted(board.others) if board.place[t] == NOBODY]
+    closed: set[int] = set()
     for task in sorted(homeless, key=lambda t: (len(board.others[t]), t)):
-        _augment(board, [(task, d) for d in board.others[task]], NOBODY, dead)
-    for client in _most_loaded(board, [c for c in clients if board.count[c] > board.high[c]]):
-        while board.count[client] > board.high[client]:
-            if not _augment(board, _edges(board, client), client, dead):
+        _take_in(board, task, closed)
+    for client in _most_loaded(board):
+        _give(board, client, down_to=board.high[client])
+    for client in _most_loaded(board):
+        # Inside its band nobody has to give, unless others stay below theirs.
+        if board.spare < 0 and board.count[client] <= board.high[client]:
+            _give(board, client, down_to=board.low[client], is_voluntary=True)
+
+
+def _take_in(board: _Board, task: int, closed: set[int]) -> None:
+    """A homeless task goes to a caught-up client with room, or one that can make room."""
+    client = _least_loaded_open(board, task)
+    if client != NOBODY:
+        board.spare -= board.count[client] >= board.low[client]
+    else:
+        for giver in sorted(board.others[task], key=lambda c: _load(board, c)):
+            if giver not in closed and _give(board, giver, down_to=board.count[giver] - 1):
+                client = giver
                 break
-    open_to = [c for c in clients if board.count[c] < board.low[c]]
-    if board.spare < 0 and open_to:
-        _feed_the_poor(board, dead)
+            # Room only shrinks, so whoever finds none will not find any later.
+            closed.add(giver)
+    if client != NOBODY:
+        board.count[client] += 1
+        board.move(task, client)
 
 
-def _feed_the_poor(board: _Board, dead: set[int]) -> None:
-    """Clients inside their band give, most loaded first, while others are below theirs."""
-    above = [c for c in range(len(board.count)) if board.count[c] > board.low[c]]
-    for client in _most_loaded(board, above):
-        while board.spare < 0 and board.low[client] < board.count[client] <= board.high[client]:
-            if not _augment(board, _edges(board, client), client, dead):
-                break
-            board.spare += 1
+def _give(board: _Board, client: int, *, down_to: int, is_voluntary: bool = False) -> int:
+    """Hand tasks straight to caught-up clients with room; returns how many."""
+    given = 0
+    if board.count[client] <= down_to:
+        return given
+    for task in _by_largest_subtopology(board, client):
+        if board.count[client] <= down_to or (is_voluntary and board.spare >= 0):
+            break
+        taker = _least_loaded_open(board, task)
+        if taker == NOBODY:
+            continue
+        board.spare -= board.count[taker] >= board.low[taker]
+        board.spare += is_voluntary
+        board.count[taker] += 1
+        board.count[client] -= 1
+        board.move(task, taker)
+        given += 1
+    return given
 
 
-def _most_loaded(board: _Board, clients: Sequence[int]) -> list[int]:
-    usable = [c for c in clients if board.capacity[c]]
+def _least_loaded_open(board: _Board, task: int) -> int:
+    able = [c for c in board.others[task] if board.is_open(c)]
+    return min(able, key=lambda c: _load(board, c)) if able else NOBODY
+
+
+def _most_loaded(board: _Board) -> list[int]:
+    usable = [c for c, threads in enumerate(board.capacity) if threads]
     return sorted(usable, key=lambda c: (-board.count[c] / board.capacity[c], c))
 
 
-def _edges(board: _Board, client: int) -> list[tuple[int, int]]:
-    """(task, other client) over which the client can give, its largest subtopology first."""
-    size: dict[int, int] = {}
-    for task in board.movable[client]:
-        size[board.subtopology[task]] = size.get(board.subtopology[task], 0) + 1
-    tasks = sorted(board.movable[client], key=lambda t: (-size[board.subtopology[t]], t))
-    return [(task, other) for task in tasks for other in board.others[task]]
-
-
-def _augment(board: _Board, edges: Sequence[tuple[int, int]], start: int, dead: set[int]) -> bool:
-    """Hand tasks along the shortest path from `start` to a client with room; False: there is none.
-
-    Clients of a failed search go into `dead`: nobody can be reached from them any more.
-    """
-    parent: dict[int, tuple[int, int]] = {}
-    level = [(task, start, client) for task, client in edges]
-    while level:
-        fresh = []
-        for task, giver, client in level:
-            if client not in parent and client != start and client not in dead:
-                parent[client] = (task, giver)
-                fresh.append(client)
-        found = [client for client in fresh if board.is_open(client)]
-        if found:
-            _hand_along(board, parent, start, min(found, key=lambda c: _load(board, c)))
-            return True
-        level = [(task, giver, to) for giver in fresh for task, to in _edges(board, giver)]
-    dead.update(parent)
-    return False
+def _by_largest_subtopology(board: _Board, client: int) -> list[int]:
+    """The client's tasks that another is caught up on, so that the largest subtopology shrinks."""
+    parts: dict[int, list[int]] = {}
+    for task in sorted(board.movable[client]):
+        parts.setdefault(board.subtopology[task], []).append(task)
+    ranked = [(-left, task) for part in parts.values() for left, task in enumerate(part)]
+    return [task for _, task in sorted(ranked)]
 
 
 def _load(board: _Board, client: int) -> tuple[float, int]:
     return (board.count[client] / board.capacity[client], client)
-
-
-def _hand_along(board: _Board, parent: dict[int, tuple[int, int]], start: int, client: int) -> None:
-    if board.count[client] >= board.low[client]:
-        board.spare -= 1
-    board.count[client] += 1
-    if start != NOBODY:
-        board.count[start] -= 1
-    while client != start:
-        task, giver = parent[client]
-        board.move(task, client)
-        client = giver
 
 
 def _place_rest(state: GroupState, chosen: IntArray, target: IntArray) -> None:
@@ -225,6 +227,8 @@ def _place_on_partial_copies(state: GroupState, target: IntArray, room: IntArray
     may_leave: BoolArray = (giver == NOBODY) | (room[giver] < 0)
     useful = may_leave & (room[state.copy_client] > 0) & (giver != state.copy_client)
     useful &= state.stateful[task]
+    # Restoring so little from nothing is better than state that is further behind.
+    useful &= state.is_caught_up() | ~state.starts_anywhere()[task]
     where = np.flatnonzero(useful)
     keys = (state.copy_client[where], task[where], state.copy_lag[where], giver[where] != NOBODY)
     for index in where[np.lexsort(keys)].tolist():

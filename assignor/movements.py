@@ -22,8 +22,11 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     owner); the caught-up client with the least load per thread; the target.
     """
     task, hot = state.copy_task(), state.is_caught_up()
-    ready = state.starts_anywhere() | (target == home)
-    ready[task[hot & (state.copy_client == target[task])]] = True
+    at_target = state.copy_client == target[task]
+    ready = state.starts_anywhere()
+    ready[task[at_target & ~hot]] = False
+    ready[task[at_target & hot]] = True
+    ready |= target == home
     now = np.where(ready, target, home)
     capacity = state.capacity()
     usable = hot & (capacity[state.copy_client] > 0)
@@ -75,10 +78,8 @@ class _Copies:
     anywhere: list[bool]
 
     def is_hot(self, task: int, client: int) -> bool:
-        if self.anywhere[task]:
-            return True
-        lag = self.lag.get(task, {}).get(client)
-        return lag is not None and lag <= self.limit
+        lag = self.lag[task].get(client)
+        return self.anywhere[task] if lag is None else lag <= self.limit
 
     def hot(self, task: int) -> list[int]:
         """Reported caught-up clients, nearest first."""
@@ -161,12 +162,13 @@ def _unsettled(
     """Tasks with something on the way, and the standby pairs of all others."""
     task, hot = state.copy_task(), state.is_caught_up()
     width = len(state.clients)
-    hot_pairs = task[hot] * width + state.copy_client[hot]
-    is_hot = np.isin(standbys.task * width + standbys.client, hot_pairs)
+    keys, wanted = task * width + state.copy_client, standbys.task * width + standbys.client
+    is_hot = np.isin(wanted, keys[hot])
+    is_hot |= state.starts_anywhere()[standbys.task] & ~np.isin(wanted, keys)
     touched = state.stateful & (now != target)
     # A new copy in a free place has nobody to stand in for it: nothing to decide there.
     has_several = np.bincount(task[hot], minlength=len(state.tasks)) > 1
-    late = standbys.task[~is_hot & ~state.starts_anywhere()[standbys.task]]
+    late = standbys.task[~is_hot]
     touched[late] |= has_several[late]
     rest = ~touched[standbys.task]
     pairs = zip(standbys.task[rest].tolist(), standbys.client[rest].tolist(), strict=True)
@@ -180,9 +182,12 @@ def _within_budget(
     wanted, budget = state.config.num_standby_replicas, state.config.max_warmup_replicas
     warmups: list[tuple[int, int]] = []
     followup = False
+    # A client whose copies come no nearer gets no more of them to try until they do.
+    stuck = {build.client for build in builds if build.stalled}
     for build in sorted(builds, key=_urgency):
         copies = in_place[build.task]
-        if build.client in copies:
+        is_hopeless = build.client in stuck and not build.started and len(copies) >= wanted
+        if build.client in copies or is_hopeless:
             continue
         is_extra = len(copies) >= wanted
         if is_extra and len(warmups) >= budget:

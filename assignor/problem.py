@@ -111,7 +111,7 @@ def read_problem(
     topology = _Tasks.of(data)
     before = memory.before(name) if memory else {}
     clients = [
-        _client(process_id, _is_object(client, f"client {process_id}"), before.get(process_id, {}))
+        read_client(process_id, client, before=before.get(process_id, {}))
         for process_id, client in sorted(_object(data, "clients").items())
     ]
     _check_owners(clients)
@@ -179,8 +179,16 @@ def _numbers(data: Json, key: str) -> dict[TaskId, Any]:
     return values
 
 
-def _client(process_id: str, client: Json, before: Mapping[TaskId, int]) -> ClientInput:
+def read_client(
+    process_id: str, given: object, *, before: Mapping[TaskId, int] | None = None
+) -> ClientInput:
+    """One entry of `clients`.
+
+    Raises:
+        ProblemError: it is not in the format; the message names the client and the value.
+    """
     where = f"client {process_id}"
+    client = _is_object(given, where)
     threads = client.get("threads", 1)
     if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= 10**6:
         raise ProblemError(f"{where} has threads {threads!r}; give a whole number, 0 to 1000000")
@@ -199,7 +207,7 @@ def _client(process_id: str, client: Json, before: Mapping[TaskId, int]) -> Clie
             _task(task, where): _lag(value, where, task)
             for task, value in _object(client, "lags").items()
         },
-        lags_before=before,
+        lags_before=before or {},
         rack=rack or None,
         tags=tuple(sorted((str(key), str(value)) for key, value in tags.items())),
     )

@@ -120,7 +120,7 @@ class GroupState:
         return self.copy_lag <= self.config.acceptable_recovery_lag
 
     def starts_anywhere(self) -> BoolArray:
-        """Bool [T]: tasks so small that a client without any state counts as caught up."""
+        """Bool [T]: tasks so small that a client that reports no state counts as caught up."""
         return self.end_offset_sums <= self.config.acceptable_recovery_lag
 
 
@@ -161,7 +161,7 @@ def group_state(
 
     Tasks that no longer exist are ignored with a warning. A task that two clients ran goes, as
     owner, to the first of them in client order, with a warning (KAFKA-13296 only logs). A lag above
-    the end offset sum counts as the end offset sum, with a warning.
+    the end offset sum is taken as it is, with a warning.
 
     Raises:
         TaskAssignmentError: no clients, a process id twice, negative threads, a negative lag or end
@@ -252,10 +252,9 @@ def _copies(
         first = int(np.flatnonzero(above)[0])
         name = ordered[int(table[first, 1])].process_id
         warnings.append(
-            f"{int(above.sum())} lags are above the end offset sum and count as that, "
-            f"the first on {name}"
+            f"{int(above.sum())} lags are above the end offset sum, the first on {name}; "
+            "its state may be corrupted"
         )
-        lag[above] = ends[task][above]
     stalled = (before_lag >= 0) & (lag >= before_lag) & (lag > 0)
     return task, table[:, 1].copy(), lag, stalled
 

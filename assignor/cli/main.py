@@ -11,6 +11,7 @@ from assignor.cli.lazy import CONTEXT, LazyGroup, Subcommand
 
 class _Assignor(LazyGroup):
     subcommands = {  # noqa: RUF012 a table, never changed
+        "assign": Subcommand("assignor.cli.assign", "assign", "Place the tasks of groups."),
         "decode": Subcommand("assignor.cli.codec", "decode", "Explain the bytes of a blob."),
         "encode": Subcommand("assignor.cli.codec", "encode", "Write blobs from their fields."),
         "negotiate": Subcommand(

@@ -1,0 +1,83 @@
+"""Strategies by name, and helpers for strategies of your own.
+
+A strategy is any callable from a `GroupState` to a `TaskAssignment`; it may be passed wherever a
+name is expected. What it answers is checked by `validate` before anybody hears of it.
+"""
+
+import difflib
+import importlib
+from types import MappingProxyType
+
+import numpy as np
+
+from assignor.bands import place_stateless
+from assignor.errors import ConfigError
+from assignor.standbys import target_standbys
+from assignor.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment
+
+# name -> (module, attribute): a strategy is imported when it is asked for.
+STRATEGIES = MappingProxyType(
+    {
+        "fallback_prior": ("assignor.fallback", "fallback_prior"),
+        "high_availability": ("assignor.high_availability", "high_availability"),
+        "kafka_high_availability": ("assignor.kafka", "kafka_high_availability"),
+        "sticky": ("assignor.sticky", "sticky"),
+    }
+)
+
+
+def find_strategy(name: str) -> Strategy:
+    """The strategy of that name.
+
+    Raises:
+        ConfigError: no strategy has the name; the nearest one is named.
+    """
+    entry = STRATEGIES.get(name)
+    if entry is None:
+        near = difflib.get_close_matches(name, sorted(STRATEGIES), n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(STRATEGIES))}"
+        raise ConfigError(f"unknown strategy {name!r}; {hint}")
+    strategy: Strategy = getattr(importlib.import_module(entry[0]), entry[1])
+    return strategy
+
+
+def identity(state: GroupState) -> TaskAssignment:
+    """Everything stays where it is: owners keep their tasks, copies stay standbys.
+
+    Tasks without an owner are dealt evenly; at most `num.standby.replicas` copies of a task stay,
+    the nearest ones. A start for strategies that change little.
+    """
+    active = np.where(state.stateful, state.owner, NOBODY)
+    homeless = np.flatnonzero(state.stateful & (active == NOBODY))
+    capacity = state.capacity()
+    if len(homeless):
+        from assignor.bands import fill, quotas  # noqa: PLC0415 only where tasks lack an owner
+
+        count = np.bincount(active[active != NOBODY], minlength=len(capacity)).astype(np.int64)
+        total = int(state.stateful.sum())
+        room = quotas(count, capacity, total, at_least=count) - count
+        fill(state, homeless.tolist(), active, np.maximum(room, 0), capacity)
+    stateless_owner = np.where(state.stateful, NOBODY, state.owner)
+    keeps = stateless_owner != NOBODY
+    place_stateless(state, active)
+    active = np.where(keeps, stateless_owner, active)
+    pairs: list[tuple[int, int]] = []
+    for task in np.flatnonzero(state.stateful).tolist():
+        near = sorted((lag, c) for c, lag in state.copies(task) if c != active[task])
+        kept = near[: state.config.num_standby_replicas]
+        pairs += [(task, client) for _, client in kept]
+    return TaskAssignment(active=active, standbys=tuple(sorted(pairs)))
+
+
+def default_standbys(state: GroupState, active: IntArray) -> tuple[tuple[int, int], ...]:
+    """Standbys for actives that are placed: what is there stays, the rest is spread.
+
+    Args:
+        state: the group.
+        active: int [T], the client of every task.
+
+    Returns:
+        (task, client) pairs, sorted; `num.standby.replicas` a task, as far as clients allow.
+    """
+    standbys = target_standbys(state, active)
+    return tuple(zip(standbys.task.tolist(), standbys.client.tolist(), strict=True))
