@@ -113,7 +113,7 @@ def fill(
         return
     subtopologies = state.subtopology[chosen]
     threads = weight.tolist()
-    for sub in np.unique(subtopologies).tolist():
+    for sub in sorted(set(subtopologies.tolist())):
         mine = placed[(state.subtopology == sub) & (placed != NOBODY)]
         held = np.bincount(mine, minlength=len(room)).tolist()
         heap = [

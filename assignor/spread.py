@@ -45,7 +45,7 @@ class Spread:
         for values, weight in columns:
             number = {v: i for i, v in enumerate(sorted(set(values), key=lambda v: (v is None, v)))}
             code = np.array([number[value] for value in values], dtype=np.int64)
-            count = len(np.unique(code[usable]))
+            count = len(set(code[usable].tolist()))
             if count > 1:
                 codes.append(code)
                 distinct.append(count)

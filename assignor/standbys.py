@@ -6,6 +6,7 @@ the standbys of one client sit on all others and a crash is shared by all surviv
 the least loaded client in order, which puts all standbys of one client on one neighbour.)
 """
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,7 +18,11 @@ from assignor.spread import Spread
 from assignor.state import GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
-_WEIGHED = 4_000
+_WEIGHED = 1_200
+# Clients and copies that are looked at for an exchange, each.
+_TRIES = 32
+# Exchanges that may fail before no more are tried.
+_FAILURES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +120,7 @@ class _Board:
     """Scratchpad of one call."""
 
     active: list[int]
-    holders: dict[int, list[int]]
+    holders: dict[int, set[int]]
     others: dict[int, list[int]]
     room: list[int]
     capacity: list[int]
@@ -135,11 +140,11 @@ class _Board:
         room: IntArray,
         spread: Spread,
     ) -> "_Board":
-        holders: dict[int, list[int]] = {t: [] for t in np.flatnonzero(state.stateful).tolist()}
+        holders: dict[int, set[int]] = {t: set() for t in np.flatnonzero(state.stateful).tolist()}
         active = target.tolist()
         pairs: dict[tuple[int, int], int] = {}
         for task, client in zip(kept[0].tolist(), kept[1].tolist(), strict=True):
-            holders[task].append(client)
+            holders[task].add(client)
             pair = (active[task], client)
             pairs[pair] = pairs.get(pair, 0) + 1
         others: dict[int, list[int]] = {}
@@ -159,7 +164,7 @@ class _Board:
         )
 
     def add(self, task: int, client: int) -> None:
-        self.holders[task].append(client)
+        self.holders[task].add(client)
         self.room[client] -= 1
         pair = (self.active[task], client)
         self.pairs[pair] = self.pairs.get(pair, 0) + 1
@@ -188,19 +193,21 @@ def _shed(board: _Board, state: GroupState, client: int) -> None:
                 board.drop(task, client)
                 board.add(task, other)
                 break
-    ends = state.end_offset_sums
-    rest = [task for task in mine if client in board.holders[task]]
-    while board.room[client] < 0 and rest:
-        rest.sort(key=lambda t: (-board.pairs[board.active[t], client], int(ends[t]), -t))
-        # Several at a time, each counted down, would be the same; pairs change by one at most.
-        seen: set[int] = set()
-        for task in rest:
-            if board.room[client] >= 0:
-                break
-            if board.active[task] not in seen:
-                seen.add(board.active[task])
-                board.drop(task, client)
-        rest = [task for task in rest if client in board.holders[task]]
+    ends = state.end_offset_sums.tolist()
+    by_active: dict[int, list[tuple[int, int]]] = {}
+    for task in mine:
+        if client in board.holders[task]:
+            # Popped from the end: cheapest last, and the highest number among equals.
+            by_active.setdefault(board.active[task], []).append((-ends[task], task))
+    for part in by_active.values():
+        part.sort()
+    heap = [(-board.pairs[active, client], active) for active in by_active]
+    heapq.heapify(heap)
+    while board.room[client] < 0 and heap:
+        _, active = heapq.heappop(heap)
+        board.drop(by_active[active].pop()[1], client)
+        if by_active[active]:
+            heapq.heappush(heap, (-board.pairs[active, client], active))
 
 
 def _fill(board: _Board) -> None:
@@ -212,9 +219,13 @@ def _fill(board: _Board) -> None:
         return
     is_weighed = board.spread.is_needed or len(missing) <= _WEIGHED
     blocked = _fill_weighed(board, missing) if is_weighed else _fill_round(board, missing)
+    failures = 0
     for task in blocked:
-        if not _exchange(board, task):
-            _relax(board, task)
+        # What is blocked once is blocked for all alike: holders and room on the same clients.
+        if failures < _FAILURES and _exchange(board, task):
+            continue
+        failures += 1
+        _relax(board, task)
 
 
 def _fill_weighed(board: _Board, missing: Sequence[int]) -> list[int]:
@@ -227,24 +238,33 @@ def _fill_weighed(board: _Board, missing: Sequence[int]) -> list[int]:
         if active not in rows:
             rows[active] = np.zeros(clients, dtype=np.int64)
         rows[active][client] = count
+    held = np.zeros(clients, dtype=np.int64)
+    for held_by in board.holders.values():
+        held[list(held_by)] += 1
+    total, left = max(len(board.holders), 1), len(set(missing))
     numbers = np.arange(clients)
-    blocked = []
+    blocked, last = [], -1
     for task in missing:
-        active = board.active[task]
+        left -= task != last
+        last, active = task, board.active[task]
         pair = rows.setdefault(active, np.zeros(clients, dtype=np.int64))
         where = numbers[board.spread.fits([active, *board.holders[task]], room > 0)]
         if not len(where):
             blocked.append(task)
             continue
+        # A client with much room may run out of tasks that it does not hold yet: it comes first.
+        is_urgent = 2 * room[where] * total > (left + 1) * (total - held[where])
         keys = (
             (where - active) % clients,
             -room[where] / capacity[where],
-            pair[where] / capacity[where],
+            np.where(is_urgent, -room[where], pair[where] / capacity[where]),
+            ~is_urgent,
         )
         client = int(where[np.lexsort(keys)[0]])
         board.add(task, client)
         pair[client] += 1
         room[client] -= 1
+        held[client] += 1
         board.fresh.setdefault(client, {})[task] = None
     return blocked
 
@@ -301,20 +321,22 @@ def _open_place(following: list[int], room: Sequence[int], ring: Sequence[int], 
 
 def _exchange(board: _Board, task: int) -> bool:
     """Make room on a client that may hold the task, by moving one of its new copies elsewhere."""
-    open_clients = [c for c, room in enumerate(board.room) if room > 0]
-    for client in sorted(board.fresh, key=lambda c: (-board.room[c], c)):
-        if not board.can_hold(task, client):
-            continue
-        for other in list(board.fresh[client]):
-            for taker in open_clients:
-                if board.can_hold(other, taker) and board.may_replace(other, client, taker):
-                    board.drop(other, client)
-                    board.add(other, taker)
-                    del board.fresh[client][other]
-                    board.fresh.setdefault(taker, {})[other] = None
-                    board.add(task, client)
-                    board.fresh[client][task] = None
-                    return True
+    takers = [c for c, room in enumerate(board.room) if room > 0]
+    donors = [c for c in sorted(board.fresh) if board.can_hold(task, c)]
+    for client in donors[:_TRIES]:
+        for other in list(board.fresh[client])[:_TRIES]:
+            for taker in takers[:_TRIES]:
+                if not board.can_hold(other, taker):
+                    continue
+                if not board.may_replace(other, client, taker):
+                    continue
+                board.drop(other, client)
+                board.add(other, taker)
+                del board.fresh[client][other]
+                board.fresh.setdefault(taker, {})[other] = None
+                board.add(task, client)
+                board.fresh[client][task] = None
+                return True
     return False
 
 
