@@ -21,7 +21,8 @@ RECORD_BYTES = 512
 """Of the record itself: batch and record headers, key with the group id, protocol and leader."""
 
 _LADDER = tuple(ViewForm)
-_CLIENT_HOST = 45  # bytes of the longest text of an IPv6 address
+_CLIENT_HOST = 40  # bytes of the longest text of an IPv6 address, and a slash
+_MEMBER_SUFFIX = 37  # a hyphen and a UUID, which the coordinator appends to the client id
 _MEMBER_FIXED = 26  # two timeouts, two lengths of blobs, four lengths of strings and the group's
 
 
@@ -79,7 +80,7 @@ def protocol_bytes(
 
     The subscription of the consumer protocol (version 3) lists all topics, the owned partitions and
     the rack; its assignment lists the assigned partitions; what is owned is taken to be what is
-    assigned. The group's record adds the member id, the client id (a part of it), the instance id,
+    assigned. The group's record adds the member id, the client id in front of it, the instance id,
     the client's address and timeouts.
 
     Args:
@@ -94,8 +95,9 @@ def protocol_bytes(
     assigned = sum(2 + _size(topic) + 4 + 4 * count for topic, count in counts.items())
     subscription = 2 + 4 + listed + 4 + 4 + assigned + 4 + 2 + _size(rack)
     assignment = 2 + 4 + assigned + 4
-    entry = _MEMBER_FIXED + 2 * _size(member_id) + _size(group_instance_id) + _CLIENT_HOST
-    return subscription + assignment + entry
+    client_id = max(0, _size(member_id) - _MEMBER_SUFFIX)
+    names = _size(member_id) + client_id + _size(group_instance_id) + _CLIENT_HOST
+    return subscription + assignment + _MEMBER_FIXED + names
 
 
 def fit_group(
@@ -184,7 +186,7 @@ def _sentence(
         if forms[name] is not started[name]
     )
     said = [
-        f"{len(list(group))} of {len(forms)} members get {_WORDS[_LADDER[low]]}"
+        f"{len(list(group)):,} of {len(forms):,} members get {_WORDS[_LADDER[low]]}"
         f" instead of {_WORDS[_LADDER[high]]}"
         for (high, low), group in groupby(moves)
     ]

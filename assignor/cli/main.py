@@ -19,6 +19,7 @@ class _Assignor(LazyGroup):
             "negotiate",
             "Ask what a leader answers, and what each member does next.",
         ),
+        "size": Subcommand("assignor.cli.size", "size", "Say what a group's metadata weighs."),
     }
 
 
