@@ -7,7 +7,7 @@ caught-up copy meanwhile, so that actives hop at every probing rebalance.)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,73 +48,27 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     return now
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """A copy that is wanted but not caught up, while another does its work.
+class Build(NamedTuple):
+    """A copy that is wanted but not caught up yet, in order of urgency.
 
     Attributes:
-        task, client: what to build, and where.
-        is_active: it is to run the task in the end; otherwise it is a standby's new place.
-        stalled: it has not come nearer since the last rebalance.
-        started: it has state there already.
+        is_stalled: it has not come nearer since the last rebalance.
+        is_standby: it is a standby's new place; otherwise it is to run the task in the end.
+        is_new: there is no state there yet.
         caught_up: caught-up copies of the task; those with the fewest go first.
+        task, client: what to build, and where.
     """
 
+    is_stalled: bool
+    is_standby: bool
+    is_new: bool
+    caught_up: int
     task: int
     client: int
-    is_active: bool
-    stalled: bool
-    started: bool
-    caught_up: int
-
-
-@dataclass(slots=True, kw_only=True)
-class _Copies:
-    """Scratchpad: what each task's reported copies are worth, looked up by (task, client)."""
-
-    lag: dict[int, dict[int, int]]
-    stalled: set[tuple[int, int]]
-    limit: int
-    anywhere: list[bool]
-
-    def is_hot(self, task: int, client: int) -> bool:
-        lag = self.lag[task].get(client)
-        return self.anywhere[task] if lag is None else lag <= self.limit
-
-    def hot(self, task: int) -> list[int]:
-        """Reported caught-up clients, nearest first."""
-        found = [(lag, c) for c, lag in self.lag.get(task, {}).items() if lag <= self.limit]
-        return [c for _, c in sorted(found)]
-
-    def build(self, task: int, client: int, *, is_active: bool) -> Build:
-        return Build(
-            task=task,
-            client=client,
-            is_active=is_active,
-            stalled=(task, client) in self.stalled,
-            started=client in self.lag[task],
-            caught_up=len(self.hot(task)),
-        )
-
-
-def _read_copies(state: GroupState, tasks: Sequence[int]) -> _Copies:
-    lag: dict[int, dict[int, int]] = {task: dict(state.copies(task)) for task in tasks}
-    where = np.flatnonzero(state.copy_stalled)
-    copy_task = state.copy_task()
-    return _Copies(
-        lag=lag,
-        stalled=set(zip(copy_task[where].tolist(), state.copy_client[where].tolist(), strict=True)),
-        limit=state.config.acceptable_recovery_lag,
-        anywhere=state.starts_anywhere().tolist(),
-    )
 
 
 def settle(
-    state: GroupState,
-    *,
-    target: IntArray,
-    now: IntArray,
-    standbys: Standbys,
+    state: GroupState, *, target: IntArray, now: IntArray, standbys: Standbys
 ) -> TaskAssignment:
     """Copies of this rebalance, on the way to `target` and `standbys`.
 
@@ -125,27 +79,34 @@ def settle(
         standbys: where standbys belong in the end.
     """
     active = np.where(state.stateful, now, target)
-    touched, pairs = _unsettled(state, target, now, standbys)
-    known = _read_copies(state, touched)
-    usable = (state.capacity() > 0).tolist()
-    wanted = state.config.num_standby_replicas
-    belongs: dict[int, list[int]] = {task: [] for task in touched}
-    for task, client in zip(standbys.task.tolist(), standbys.client.tolist(), strict=True):
-        if task in belongs and client != now[task]:
-            belongs[task].append(client)
+    touched, pairs, belongs = _unsettled(state, target, now, standbys)
     in_place: dict[int, list[int]] = {}
     builds: list[Build] = []
-    for task, clients in belongs.items():
-        hot, goal = known.hot(task), int(target[task])
-        stay = [c for c in clients if known.is_hot(task, c)]
-        late = [c for c in clients if not known.is_hot(task, c)]
+    starts, clients_of = state.copy_start.tolist(), state.copy_client.tolist()
+    lags, stalled = state.copy_lag.tolist(), state.copy_stalled.tolist()
+    anywhere, running, goals = state.starts_anywhere().tolist(), now.tolist(), target.tolist()
+    usable = (state.capacity() > 0).tolist()
+    limit, wanted = state.config.acceptable_recovery_lag, state.config.num_standby_replicas
+    for task in touched:
+        known = range(starts[task], starts[task + 1])
+        index_by_client = {clients_of[index]: index for index in known}
+        hot = [c for _, c in sorted((lags[i], clients_of[i]) for i in known if lags[i] <= limit)]
+        stay: list[int] = []
+        late: list[int] = []
+        for client in belongs.get(task, ()):
+            index = index_by_client.get(client)
+            is_hot = anywhere[task] if index is None else lags[index] <= limit
+            (stay if is_hot else late).append(client)
         # Whoever is caught up stands in until the new places are.
-        taken = {int(now[task]), goal, *clients}
+        taken = {running[task], goals[task], *stay, *late}
         stand_ins = [c for c in hot if c not in taken and usable[c]]
         in_place[task] = stay + stand_ins[: max(0, wanted - len(stay))]
-        if goal != now[task]:
-            builds.append(known.build(task, goal, is_active=True))
-        builds += [known.build(task, c, is_active=False) for c in late]
+        goal = [] if goals[task] == running[task] else [goals[task]]
+        for client in goal + late:
+            index = index_by_client.get(client)
+            is_stalled = index is not None and stalled[index]
+            is_new = index is None
+            builds.append(Build(is_stalled, client not in goal, is_new, len(hot), task, client))
     more, warmups, followup = _within_budget(state, in_place, builds)
     return TaskAssignment(
         active=active,
@@ -158,8 +119,8 @@ def settle(
 
 def _unsettled(
     state: GroupState, target: IntArray, now: IntArray, standbys: Standbys
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Tasks with something on the way, and the standby pairs of all others."""
+) -> tuple[list[int], list[tuple[int, int]], dict[int, list[int]]]:
+    """Tasks with something on the way, standby pairs of all others, and standbys of those tasks."""
     task, hot = state.copy_task(), state.is_caught_up()
     width = len(state.clients)
     keys, wanted = task * width + state.copy_client, standbys.task * width + standbys.client
@@ -172,7 +133,14 @@ def _unsettled(
     touched[late] |= has_several[late]
     rest = ~touched[standbys.task]
     pairs = zip(standbys.task[rest].tolist(), standbys.client[rest].tolist(), strict=True)
-    return np.flatnonzero(touched).tolist(), list(pairs)
+    belongs: dict[int, list[int]] = {}
+    # A standby that belongs where the task runs now comes into being when it moves on.
+    mine = ~rest & (standbys.client != now[standbys.task])
+    for one, client in zip(
+        standbys.task[mine].tolist(), standbys.client[mine].tolist(), strict=True
+    ):
+        belongs.setdefault(one, []).append(client)
+    return np.flatnonzero(touched).tolist(), list(pairs), belongs
 
 
 def _within_budget(
@@ -183,29 +151,17 @@ def _within_budget(
     warmups: list[tuple[int, int]] = []
     followup = False
     # A client whose copies come no nearer gets no more of them to try until they do.
-    stuck = {build.client for build in builds if build.stalled}
-    for build in sorted(builds, key=_urgency):
+    stuck = {build.client for build in builds if build.is_stalled}
+    for build in sorted(builds):
         copies = in_place[build.task]
-        is_hopeless = build.client in stuck and not build.started and len(copies) >= wanted
-        if build.client in copies or is_hopeless:
-            continue
         is_extra = len(copies) >= wanted
-        if is_extra and len(warmups) >= budget:
+        is_hopeless = is_extra and build.is_new and build.client in stuck
+        if build.client in copies or is_hopeless or (is_extra and len(warmups) >= budget):
             continue
-        followup = followup or ((is_extra or build.is_active) and not build.stalled)
+        # A standby in a free place is waited for by nobody.
+        followup = followup or ((is_extra or not build.is_standby) and not build.is_stalled)
         copies.append(build.client)
         if is_extra:
             warmups.append((build.task, build.client))
     pairs = [(task, client) for task, clients in in_place.items() for client in clients]
     return pairs, warmups, followup
-
-
-def _urgency(build: Build) -> tuple[bool, bool, bool, int, int, int]:
-    return (
-        build.stalled,
-        not build.is_active,
-        not build.started,
-        build.caught_up,
-        build.task,
-        build.client,
-    )

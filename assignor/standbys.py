@@ -8,21 +8,20 @@ the least loaded client in order, which puts all standbys of one client on one n
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 
 from assignor.bands import quotas
 from assignor.spread import Spread
+from assignor.standby_fill import Board, fill_standbys
 from assignor.state import GroupState, IntArray
 
-# Up to so many new copies each is weighed against all clients; beyond, pointers go round.
-_WEIGHED = 1_200
-# Clients and copies that are looked at for an exchange, each.
-_TRIES = 32
-# Exchanges that may fail before no more are tried.
-_FAILURES = 16
+# Clients with room that are looked at for a copy that has to go.
+_TAKERS = 64
+# Rounds of looking again after everything has a place.
+_PASSES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,23 +51,42 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
         return Standbys(task=nothing, client=nothing, warnings=_too_few(state, max(0, wanted)))
     spread = Spread.of(state)
     kept_task, kept_client = _keep(state, target, wanted, spread)
-    load = np.bincount(target, minlength=len(capacity)).astype(np.int64)
     copies = int(state.stateful.sum()) * wanted
+    load = np.bincount(target, minlength=len(capacity)).astype(np.int64)
     held = np.bincount(kept_client, minlength=len(capacity)).astype(np.int64)
-    quota = quotas(load + held, capacity, int(load.sum()) + copies, at_least=load)
-    room = quota - load - held
+    room = _room(state, load, held, copies)
     if not (room < 0).any() and len(kept_task) == copies:
         return Standbys(task=kept_task, client=kept_client, warnings=_too_few(state, wanted))
-    kept = (kept_task, kept_client)
-    board = _Board.of(state, target, wanted=wanted, kept=kept, room=room, spread=spread)
-    for client in np.flatnonzero(room < 0).tolist():
-        _shed(board, state, client)
-    _fill(board)
-    pairs = sorted((task, client) for task, held_by in board.holders.items() for client in held_by)
-    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Standbys(
-        task=table[:, 0], client=table[:, 1], warnings=_too_few(state, wanted) + spread.warnings
+    board = Board.of(
+        state,
+        target,
+        wanted=wanted,
+        kept=(kept_task, kept_client),
+        candidates=_candidates(state, target),
+        spread=spread,
     )
+    board.room = room.tolist()
+    _shed_all(board, state)
+    fill_standbys(board)
+    for _ in range(_PASSES):
+        # What found no place in its band may have pushed others out: the next call would see it.
+        held = np.bincount(list(chain.from_iterable(board.holders.values())), minlength=len(load))
+        board.room = _room(state, load, held.astype(np.int64), copies).tolist()
+        if not _shed_all(board, state):
+            break
+    sizes = [len(held_by) for held_by in board.holders.values()]
+    clients = chain.from_iterable(map(sorted, board.holders.values()))
+    return Standbys(
+        task=np.repeat(np.fromiter(board.holders, np.int64, len(sizes)), sizes),
+        client=np.fromiter(clients, np.int64, sum(sizes)),
+        warnings=_too_few(state, wanted) + spread.warnings,
+    )
+
+
+def _room(state: GroupState, load: IntArray, held: IntArray, copies: int) -> IntArray:
+    """Standbys that each client may take beyond those it holds; below 0 where it has too many."""
+    total = int(load.sum()) + copies
+    return quotas(load + held, state.capacity(), total, at_least=load) - load - held
 
 
 def _too_few(state: GroupState, wanted: int) -> tuple[str, ...]:
@@ -115,233 +133,81 @@ def _keep(
     return task[order], client[order]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Board:
-    """Scratchpad of one call."""
-
-    active: list[int]
-    holders: dict[int, set[int]]
-    others: dict[int, list[int]]
-    room: list[int]
-    capacity: list[int]
-    pairs: dict[tuple[int, int], int]
-    fresh: dict[int, dict[int, None]] = field(default_factory=dict)
-    wanted: int
-    spread: Spread
-
-    @classmethod
-    def of(
-        cls,
-        state: GroupState,
-        target: IntArray,
-        *,
-        wanted: int,
-        kept: tuple[IntArray, IntArray],
-        room: IntArray,
-        spread: Spread,
-    ) -> "_Board":
-        holders: dict[int, set[int]] = {t: set() for t in np.flatnonzero(state.stateful).tolist()}
-        active = target.tolist()
-        pairs: dict[tuple[int, int], int] = {}
-        for task, client in zip(kept[0].tolist(), kept[1].tolist(), strict=True):
-            holders[task].add(client)
-            pair = (active[task], client)
-            pairs[pair] = pairs.get(pair, 0) + 1
-        others: dict[int, list[int]] = {}
-        task_of, client_of = _candidates(state, target)
-        for task, client in zip(task_of.tolist(), client_of.tolist(), strict=True):
-            if client not in holders[task]:
-                others.setdefault(task, []).append(client)
-        return cls(
-            active=active,
-            holders=holders,
-            others=others,
-            room=room.tolist(),
-            capacity=state.capacity().tolist(),
-            pairs=pairs,
-            wanted=wanted,
-            spread=spread,
-        )
-
-    def add(self, task: int, client: int) -> None:
-        self.holders[task].add(client)
-        self.room[client] -= 1
-        pair = (self.active[task], client)
-        self.pairs[pair] = self.pairs.get(pair, 0) + 1
-
-    def drop(self, task: int, client: int) -> None:
-        self.holders[task].remove(client)
-        self.room[client] += 1
-        self.pairs[self.active[task], client] -= 1
-
-    def can_hold(self, task: int, client: int) -> bool:
-        return client != self.active[task] and client not in self.holders[task]
-
-    def may_replace(self, task: int, old: int, new: int) -> bool:
-        return self.spread.may_replace([self.active[task], *self.holders[task]], old, new)
+def _shed_all(board: Board, state: GroupState) -> int:
+    """Clients over their bands give copies up; returns how many copies went."""
+    over = [client for client, room in enumerate(board.room) if room < 0]
+    ends = state.end_offset_sums.tolist() if over else []
+    return sum(_shed_to_copies(board, client) + _shed(board, ends, client) for client in over)
 
 
-def _shed(board: _Board, state: GroupState, client: int) -> None:
-    """A client over its band gives copies up: where another copy exists, else the doubled pairs."""
-    mine = [task for task, held_by in board.holders.items() if client in held_by]
-    for task in mine:
+def _shed_to_copies(board: Board, client: int) -> int:
+    """Give up what another client with room has a copy of: nothing is restored."""
+    shed = 0
+    for task in [task for task in board.others if client in board.holders[task]]:
         if board.room[client] >= 0:
-            return
-        for other in board.others.get(task, ()):
+            break
+        for other in board.others[task]:
             fits = board.room[other] > 0 and board.can_hold(task, other)
             if fits and board.may_replace(task, client, other):
                 board.drop(task, client)
                 board.add(task, other)
+                shed += 1
                 break
-    ends = state.end_offset_sums.tolist()
-    by_active: dict[int, list[tuple[int, int]]] = {}
-    for task in mine:
-        if client in board.holders[task]:
+    return shed
+
+
+def _shed(board: Board, ends: Sequence[int], client: int) -> int:
+    """Give up new copies first, then those that double a pair of clients most, cheapest first.
+
+    Each goes to somebody, or it stays: what is given up and comes back would be restored.
+    """
+    if board.room[client] >= 0:
+        return 0
+    fresh = board.fresh.get(client, {})
+    by_active: dict[tuple[bool, int], list[tuple[int, int]]] = {}
+    for task, held_by in board.holders.items():
+        if client in held_by:
+            key = (task not in fresh, board.active[task])
             # Popped from the end: cheapest last, and the highest number among equals.
-            by_active.setdefault(board.active[task], []).append((-ends[task], task))
-    for part in by_active.values():
+            by_active.setdefault(key, []).append((-ends[task], task))
+    heap = []
+    for key, part in by_active.items():
         part.sort()
-    heap = [(-board.pairs[active, client], active) for active in by_active]
+        heap.append((key[0], -board.pairs[key[1], client], key[1]))
     heapq.heapify(heap)
-    while board.room[client] < 0 and heap:
-        _, active = heapq.heappop(heap)
-        board.drop(by_active[active].pop()[1], client)
-        if by_active[active]:
-            heapq.heappush(heap, (-board.pairs[active, client], active))
-
-
-def _fill(board: _Board) -> None:
-    """New copies for the tasks that lack some, those of the busiest givers last."""
-    missing = [
-        t for t, held_by in board.holders.items() for _ in range(board.wanted - len(held_by))
-    ]
-    if not missing:
-        return
-    is_weighed = board.spread.is_needed or len(missing) <= _WEIGHED
-    blocked = _fill_weighed(board, missing) if is_weighed else _fill_round(board, missing)
-    failures = 0
-    for task in blocked:
-        # What is blocked once is blocked for all alike: holders and room on the same clients.
-        if failures < _FAILURES and _exchange(board, task):
-            continue
-        failures += 1
-        _relax(board, task)
-
-
-def _fill_weighed(board: _Board, missing: Sequence[int]) -> list[int]:
-    """Each copy to the best client with room; returns the tasks for which there is none."""
-    room = np.array(board.room, dtype=np.int64)
-    capacity = np.maximum(np.array(board.capacity, dtype=np.int64), 1)
-    clients = len(capacity)
-    rows: dict[int, IntArray] = {}
-    for (active, client), count in board.pairs.items():
-        if active not in rows:
-            rows[active] = np.zeros(clients, dtype=np.int64)
-        rows[active][client] = count
-    held = np.zeros(clients, dtype=np.int64)
-    for held_by in board.holders.values():
-        held[list(held_by)] += 1
-    total, left = max(len(board.holders), 1), len(set(missing))
-    numbers = np.arange(clients)
-    blocked, last = [], -1
-    for task in missing:
-        left -= task != last
-        last, active = task, board.active[task]
-        pair = rows.setdefault(active, np.zeros(clients, dtype=np.int64))
-        where = numbers[board.spread.fits([active, *board.holders[task]], room > 0)]
-        if not len(where):
-            blocked.append(task)
-            continue
-        # A client with much room may run out of tasks that it does not hold yet: it comes first.
-        is_urgent = 2 * room[where] * total > (left + 1) * (total - held[where])
-        keys = (
-            (where - active) % clients,
-            -room[where] / capacity[where],
-            np.where(is_urgent, -room[where], pair[where] / capacity[where]),
-            ~is_urgent,
-        )
-        client = int(where[np.lexsort(keys)[0]])
-        board.add(task, client)
-        pair[client] += 1
-        room[client] -= 1
-        held[client] += 1
-        board.fresh.setdefault(client, {})[task] = None
-    return blocked
-
-
-def _circle(capacity: Sequence[int]) -> list[int]:
-    """Clients in a ring, big ones more often and evenly between the others."""
-    smallest = min(threads for threads in capacity if threads > 0)
-    share = [min(64, round(threads / smallest)) for threads in capacity]
-    places = [((k + 0.5) / n, c) for c, n in enumerate(share) for k in range(n)]
-    return [client for _, client in sorted(places)]
-
-
-def _fill_round(board: _Board, missing: Sequence[int]) -> list[int]:
-    """Pointers go round the ring, over a union-find that skips clients without room."""
-    ring = _circle(board.capacity)
-    size = len(ring)
-    following = list(range(size))
-    for place, client in enumerate(ring):
-        if board.room[client] <= 0:
-            following[place] = (place + 1) % size
-    pointer = {client: place + 1 for place, client in enumerate(ring)}
-    blocked = []
-    for task in missing:
-        active = board.active[task]
-        place = pointer.get(active, 0) % size
-        for _ in range(len(board.holders[task]) + 2):
-            place = _open_place(following, board.room, ring, place)
-            if place < 0 or board.can_hold(task, ring[place]):
-                break
-            place = (place + 1) % size
-        if place < 0 or board.room[ring[place]] <= 0 or not board.can_hold(task, ring[place]):
-            blocked.append(task)
-            continue
-        board.add(task, ring[place])
-        board.fresh.setdefault(ring[place], {})[task] = None
-        pointer[active] = place + 1
-    return blocked
-
-
-def _open_place(following: list[int], room: Sequence[int], ring: Sequence[int], start: int) -> int:
-    """The first place from `start` on whose client has room; -1 when there is none."""
-    path = []
-    place, steps = start, 0
-    while room[ring[place]] <= 0:
-        path.append(place)
-        place = following[place] if following[place] != place else (place + 1) % len(ring)
-        steps += 1
-        if steps > len(ring):
-            return -1
-    for passed in path:
-        following[passed] = place
-    return place
-
-
-def _exchange(board: _Board, task: int) -> bool:
-    """Make room on a client that may hold the task, by moving one of its new copies elsewhere."""
     takers = [c for c, room in enumerate(board.room) if room > 0]
-    donors = [c for c in sorted(board.fresh) if board.can_hold(task, c)]
-    for client in donors[:_TRIES]:
-        for other in list(board.fresh[client])[:_TRIES]:
-            for taker in takers[:_TRIES]:
-                if not board.can_hold(other, taker):
-                    continue
-                if not board.may_replace(other, client, taker):
-                    continue
-                board.drop(other, client)
-                board.add(other, taker)
-                del board.fresh[client][other]
-                board.fresh.setdefault(taker, {})[other] = None
-                board.add(task, client)
-                board.fresh[client][task] = None
-                return True
-    return False
+    shed = 0
+    while board.room[client] < 0 and heap and takers:
+        is_old, _, active = heapq.heappop(heap)
+        task = by_active[is_old, active].pop()[1]
+        taker = _taker(board, task, client, takers)
+        if taker is not None:
+            shed += 1
+            board.drop(task, client)
+            board.add(task, taker)
+            fresh.pop(task, None)
+            board.fresh.setdefault(taker, {})[task] = None
+            if board.room[taker] <= 0:
+                takers.remove(taker)
+        if by_active[is_old, active]:
+            heapq.heappush(heap, (is_old, -board.pairs[active, client], active))
+    return shed
 
 
-def _relax(board: _Board, task: int) -> None:
-    """Nobody with room may hold it: the client that goes least above its band takes it."""
-    able = [c for c, n in enumerate(board.capacity) if n > 0 and board.can_hold(task, c)]
-    if able:
-        board.add(task, min(able, key=lambda c: (-board.room[c] / board.capacity[c], c)))
+def _taker(board: Board, task: int, client: int, takers: Sequence[int]) -> int | None:
+    """Who takes a copy from a client over its band; None: it stays, for nobody can."""
+    able = [
+        c
+        for c in takers[:_TAKERS]
+        if board.can_hold(task, c) and board.may_replace(task, client, c)
+    ]
+    active = board.active[task]
+    return min(
+        able,
+        key=lambda c: (
+            board.pairs.get((active, c), 0) / board.capacity[c],
+            -board.room[c] / board.capacity[c],
+            c,
+        ),
+        default=None,
+    )

@@ -1,0 +1,239 @@
+"""New standby copies: weighed one by one, or dealt by pointers that go round the clients.
+
+Every active client has a pointer of its own, so that its standbys sit on all others and a crash is
+shared by all survivors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assignor.spread import Spread
+from assignor.state import GroupState, IntArray
+
+# Up to so many new copies each is weighed against all clients; beyond, pointers go round.
+_WEIGHED = 1_200
+# Clients and copies that are looked at for an exchange, each.
+_TRIES = 32
+# Exchanges that may fail before no more are tried.
+_FAILURES = 16
+
+
+@dataclass(slots=True, kw_only=True)
+class Board:
+    """Scratchpad of one call: who holds which standbys, and who has room.
+
+    Attributes:
+        active: the client of each task.
+        holders: task -> clients of its standbys; every stateful task has an entry.
+        others: task -> clients with a reported copy that is not used.
+        room: copies that each client may take; below 0 where it has too many.
+        capacity: threads.
+        pairs: (active client, standby client) -> tasks that they share.
+        fresh: client -> tasks whose new copies it got in this call.
+        wanted: standbys of a task.
+        spread: what keeps the copies of a task apart.
+    """
+
+    active: list[int]
+    holders: dict[int, set[int]]
+    others: dict[int, list[int]]
+    room: list[int]
+    capacity: list[int]
+    pairs: dict[tuple[int, int], int]
+    fresh: dict[int, dict[int, None]] = field(default_factory=dict)
+    wanted: int
+    spread: Spread
+
+    @classmethod
+    def of(
+        cls,
+        state: GroupState,
+        target: IntArray,
+        *,
+        wanted: int,
+        kept: tuple[IntArray, IntArray],
+        candidates: tuple[IntArray, IntArray],
+        spread: Spread,
+    ) -> "Board":
+        """A board with the kept copies on it; `candidates` are all that could be kept."""
+        holders: dict[int, set[int]] = {t: set() for t in np.flatnonzero(state.stateful).tolist()}
+        active = target.tolist()
+        pairs: dict[tuple[int, int], int] = {}
+        for task, client in zip(kept[0].tolist(), kept[1].tolist(), strict=True):
+            holders[task].add(client)
+            pair = (active[task], client)
+            pairs[pair] = pairs.get(pair, 0) + 1
+        others: dict[int, list[int]] = {}
+        for task, client in zip(*(column.tolist() for column in candidates), strict=True):
+            if client not in holders[task]:
+                others.setdefault(task, []).append(client)
+        return cls(
+            active=active,
+            holders=holders,
+            others=others,
+            room=[0] * len(state.clients),
+            capacity=state.capacity().tolist(),
+            pairs=pairs,
+            wanted=wanted,
+            spread=spread,
+        )
+
+    def add(self, task: int, client: int) -> None:
+        """Put a copy on a client."""
+        self.holders[task].add(client)
+        self.room[client] -= 1
+        pair = (self.active[task], client)
+        self.pairs[pair] = self.pairs.get(pair, 0) + 1
+
+    def drop(self, task: int, client: int) -> None:
+        """Take a copy from a client."""
+        self.holders[task].remove(client)
+        self.room[client] += 1
+        self.pairs[self.active[task], client] -= 1
+
+    def can_hold(self, task: int, client: int) -> bool:
+        """Whether the client has no copy of the task yet."""
+        return client != self.active[task] and client not in self.holders[task]
+
+    def may_replace(self, task: int, old: int, new: int) -> bool:
+        """Whether the copies stay as far apart when the one on `old` moves to `new`."""
+        return self.spread.may_replace([self.active[task], *self.holders[task]], old, new)
+
+
+def fill_standbys(board: Board) -> None:
+    """New copies for the tasks that lack some, in the order of the tasks."""
+    missing = [
+        t for t, held_by in board.holders.items() for _ in range(board.wanted - len(held_by))
+    ]
+    if not missing:
+        return
+    is_weighed = board.spread.is_needed or len(missing) <= _WEIGHED
+    blocked = _fill_weighed(board, missing) if is_weighed else _fill_round(board, missing)
+    failures = 0
+    for task in blocked:
+        # What is blocked once is blocked for all alike: holders and room on the same clients.
+        if failures < _FAILURES and _exchange(board, task):
+            continue
+        failures += 1
+        _relax(board, task)
+
+
+def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
+    """Each copy to the best client with room; returns the tasks for which there is none."""
+    room = np.array(board.room, dtype=np.int64)
+    capacity = np.maximum(np.array(board.capacity, dtype=np.int64), 1)
+    clients = len(capacity)
+    rows: dict[int, IntArray] = {}
+    for (active, client), count in board.pairs.items():
+        if active not in rows:
+            rows[active] = np.zeros(clients, dtype=np.int64)
+        rows[active][client] = count
+    held = np.zeros(clients, dtype=np.int64)
+    for held_by in board.holders.values():
+        held[list(held_by)] += 1
+    total, left = max(len(board.holders), 1), len(set(missing))
+    numbers = np.arange(clients)
+    blocked, last = [], -1
+    for task in missing:
+        left -= task != last
+        last, active = task, board.active[task]
+        pair = rows.setdefault(active, np.zeros(clients, dtype=np.int64))
+        where = numbers[board.spread.fits([active, *board.holders[task]], room > 0)]
+        if not len(where):
+            blocked.append(task)
+            continue
+        # A client with much room may run out of tasks that it does not hold yet: it comes first.
+        is_urgent = 2 * room[where] * total > (left + 1) * (total - held[where])
+        keys = (
+            (where - active) % clients,
+            -room[where] / capacity[where],
+            np.where(is_urgent, -room[where], pair[where] / capacity[where]),
+            ~is_urgent,
+        )
+        client = int(where[np.lexsort(keys)[0]])
+        board.add(task, client)
+        pair[client] += 1
+        room[client] -= 1
+        held[client] += 1
+        board.fresh.setdefault(client, {})[task] = None
+    return blocked
+
+
+def _circle(capacity: Sequence[int]) -> list[int]:
+    """Clients in a ring, big ones more often and evenly between the others."""
+    smallest = min(threads for threads in capacity if threads > 0)
+    share = [min(64, round(threads / smallest)) for threads in capacity]
+    places = [((k + 0.5) / n, c) for c, n in enumerate(share) for k in range(n)]
+    return [client for _, client in sorted(places)]
+
+
+def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
+    """Pointers go round the ring, over a union-find that skips clients without room."""
+    ring = _circle(board.capacity)
+    size = len(ring)
+    following = list(range(size))
+    for place, client in enumerate(ring):
+        if board.room[client] <= 0:
+            following[place] = (place + 1) % size
+    pointer = {client: place + 1 for place, client in enumerate(ring)}
+    blocked = []
+    for task in missing:
+        active = board.active[task]
+        place = pointer.get(active, 0) % size
+        for _ in range(len(board.holders[task]) + 2):
+            place = _open_place(following, board.room, ring, place)
+            if place < 0 or board.can_hold(task, ring[place]):
+                break
+            place = (place + 1) % size
+        if place < 0 or board.room[ring[place]] <= 0 or not board.can_hold(task, ring[place]):
+            blocked.append(task)
+            continue
+        board.add(task, ring[place])
+        board.fresh.setdefault(ring[place], {})[task] = None
+        pointer[active] = place + 1
+    return blocked
+
+
+def _open_place(following: list[int], room: Sequence[int], ring: Sequence[int], start: int) -> int:
+    """The first place from `start` on whose client has room; -1 when there is none."""
+    path = []
+    place, steps = start, 0
+    while room[ring[place]] <= 0:
+        path.append(place)
+        place = following[place] if following[place] != place else (place + 1) % len(ring)
+        steps += 1
+        if steps > len(ring):
+            return -1
+    for passed in path:
+        following[passed] = place
+    return place
+
+
+def _exchange(board: Board, task: int) -> bool:
+    """Make room on a client that may hold the task, by moving one of its new copies elsewhere."""
+    takers = [c for c, room in enumerate(board.room) if room > 0]
+    donors = [c for c in sorted(board.fresh) if board.can_hold(task, c)]
+    for client in donors[:_TRIES]:
+        for other in list(board.fresh[client])[:_TRIES]:
+            for taker in takers[:_TRIES]:
+                if not board.can_hold(other, taker):
+                    continue
+                if not board.may_replace(other, client, taker):
+                    continue
+                board.drop(other, client)
+                board.add(other, taker)
+                del board.fresh[client][other]
+                board.fresh.setdefault(taker, {})[other] = None
+                board.add(task, client)
+                board.fresh[client][task] = None
+                return True
+    return False
+
+
+def _relax(board: Board, task: int) -> None:
+    """Nobody with room may hold it: the client that goes least above its band takes it."""
+    able = [c for c, n in enumerate(board.capacity) if n > 0 and board.can_hold(task, c)]
+    if able:
+        board.add(task, min(able, key=lambda c: (-board.room[c] / board.capacity[c], c)))
