@@ -19,7 +19,10 @@ def test_two_members_of_different_versions_get_one_decision_and_its_reason():
     result = run("--members", "10/11,11/11")
     assert result.exit_code == 0
     lines = result.output.splitlines()
-    assert lines[0] == "leader: release native, latest version 11, model: native"
+    assert (
+        lines[0]
+        == "leader: release native, latest version 11 and native version 101, model: native"
+    )
     assert "written in version 10, commonly supported 11, future members none" in lines[1]
     rows = [line.split() for line in lines if line.startswith("m") and ":" not in line]
     assert rows == [
@@ -47,13 +50,19 @@ def test_columns_are_aligned_and_no_line_is_longer_than_100():
 def test_the_json_has_the_documented_keys():
     status, found = run_json("--members", "11/11,12/12")
     assert status == 0
-    assert found["leader"] == {"release": "native", "latest": 11, "model": "native"}
+    assert found["leader"] == {
+        "release": "native",
+        "latest": 11,
+        "native": 101,
+        "model": "native",
+    }
     assert (found["version"], found["commonly_supported"]) == (11, 11)
     assert found["future_members"] == ["m2"]
     assert list(found["members"][1]) == [
         "member",
         "used",
         "supported",
+        "native",
         "answer",
         "next",
         "rule",
@@ -145,6 +154,51 @@ def test_on_a_terminal_there_is_a_table(monkeypatch):
     assert "│" in result.output
 
 
+def test_a_native_member_beside_a_jvm_is_told_what_to_write_and_does_not_rejoin():
+    result = run("--members", "jvm:9/9,n:11/11+101,two:101/101")
+    assert result.exit_code == 0
+    assert "native members write 9 next time: as far as the JVM members go" in result.output
+    assert "rejoining: nobody" in result.output
+    rows = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert "member used supported native answer common content told next" in rows
+    assert "n 11 11 101 11 11 normal 9 write next time 9" in rows
+    assert "two 101 101 101 101 101 normal 9 write next time 9" in rows
+    assert "jvm 9 9 - 9 9 normal - keep 9" in rows
+
+
+def test_natives_go_as_far_as_all_of_them_read_and_no_further_than_the_level():
+    for level, expected in ((None, 101), (101, 101), (50, 11), (11, 11), (9, 9), (1, 3)):
+        arguments = () if level is None else ("--level", str(level))
+        status, found = run_json("--members", "11/11+102,101/101,102/102", *arguments)
+        assert (status, found["next_version"]) == (0, expected)
+        assert found["rejoining"] == []
+
+
+def test_a_member_that_cannot_be_read_rejoins_once():
+    status, found = run_json("--members", "101/101,new:103/103", "--until-settled")
+    assert status == 0
+    assert [r["rejoining"] for r in found["rounds"]] == [["new"], []]
+    (unread,) = [m for m in found["rounds"][0]["members"] if m["member"] == "new"]
+    assert unread["answer"]["subscription_read"] is False
+    assert unread["answer"]["version"] == 101
+    assert "blind" in run("--members", "101/101,new:103/103").output
+    _, read = run_json("--members", "101/101,new:103/103", "--release", "incompatible")
+    assert read["rejoining"] == []
+
+
+def test_to_a_jvm_leader_a_native_member_is_like_any_other():
+    _, found = run_json("--members", "11/11,101/101", "--release", "3.9.1", "--until-settled")
+    assert [r["rejoining"] for r in found["rounds"]] == [["m2"], []]
+    assert found["rounds"][1]["members"][1]["used"] == 11
+    assert found["next_version"] is None
+
+
+def test_a_native_member_that_writes_2_is_pinned_and_keeps_its_pin():
+    _, found = run_json("--members", "pinned:2/11+101,free:101/101")
+    assert [m["answer"]["next_version"] for m in found["members"]] == [2, 101]
+    assert found["members"][0]["rule"] == "pin stays"
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -154,6 +208,11 @@ def test_on_a_terminal_there_is_a_table(monkeypatch):
         (["--members", "a:1/1,a:2/2"], "two members are called a"),
         (["--members", ""], "write used/supported"),
         (["--members", "11"], "write used/supported"),
+        (["--members", "11/11+"], "write used/supported"),
+        (["--members", "11/11+100"], "native versions start at 101"),
+        (["--members", "12/12+101"], "a trailer stands behind versions up to 11"),
+        (["--members", "101/101+101"], "a trailer stands behind versions up to 11"),
+        (["--members", "11/11+2147483648"], "versions go from 1"),
         (["--members", "11/11,"], "member 2 is ''"),
         (["--members", "-1/3"], "write used/supported"),
         (["--members", "1²/13"], "write used/supported"),
@@ -171,7 +230,7 @@ def test_bad_input_is_one_sentence_and_exit_status_2(arguments, sentence):
 def test_the_help_shows_examples_that_run():
     text = run("--help").output
     examples = [line.split() for line in text.splitlines() if "assignor negotiate --m" in line]
-    assert len(examples) == 4
+    assert len(examples) == 6
     for words in examples:
         arguments = words[2 : words.index("the")] if "the" in words else words[2:]
         assert run(*arguments).exit_code == (1 if "dies:" in words else 0)
