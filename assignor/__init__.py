@@ -16,6 +16,8 @@ from assignor.errors import (
     TaskAssignmentError,
     TopologyError,
 )
+from assignor.fallback import fallback_prior
+from assignor.high_availability import high_availability
 from assignor.leader import GroupAnswer, LeaderSettings, assign_group
 from assignor.listener import PartitionsByTask, TasksListener
 from assignor.member import MemberIdentity, Received, StreamsMember, TasksHeld
@@ -29,6 +31,14 @@ from assignor.observer import (
     SubscriptionWritten,
 )
 from assignor.partitions import TaskPlan, plan_tasks
+from assignor.problem import (
+    LagMemory,
+    Problem,
+    ProblemError,
+    parse_problem,
+    read_problem,
+    result_of,
+)
 from assignor.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
@@ -41,6 +51,7 @@ from assignor.state import (
     validate,
 )
 from assignor.sticky import sticky
+from assignor.strategies import STRATEGIES, default_standbys, find_strategy, identity
 from assignor.subscriptions import GroupMember
 from assignor.threads import assign_threads
 from assignor.topology import RepartitionTopic, Subtopology, Topology
@@ -49,6 +60,7 @@ __all__ = [
     "LAG_RUNNING",
     "LAG_UNKNOWN",
     "NOBODY",
+    "STRATEGIES",
     "AnswersDecided",
     "AssignmentConfig",
     "AssignmentTaken",
@@ -58,6 +70,7 @@ __all__ = [
     "GroupAnswer",
     "GroupMember",
     "GroupState",
+    "LagMemory",
     "LeaderRefused",
     "LeaderSettings",
     "MemberFailed",
@@ -68,6 +81,8 @@ __all__ = [
     "Observer",
     "PartitionCountUnknown",
     "PartitionsByTask",
+    "Problem",
+    "ProblemError",
     "Received",
     "RejoinRequested",
     "RepartitionTopic",
@@ -85,8 +100,16 @@ __all__ = [
     "assign_group",
     "assign_threads",
     "config_from_mapping",
+    "default_standbys",
+    "fallback_prior",
+    "find_strategy",
     "group_state",
+    "high_availability",
+    "identity",
+    "parse_problem",
     "plan_tasks",
+    "read_problem",
+    "result_of",
     "sticky",
     "validate",
 ]
