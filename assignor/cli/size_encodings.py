@@ -21,7 +21,6 @@ from encoding import (
     encode_subscription,
     encode_view_forms,
     partition_ranges,
-    view_reference,
 )
 
 __all__ = ["EncodingSize", "kafka_sizes", "native_sizes"]
@@ -75,29 +74,39 @@ def native_sizes(group: SizedGroup, members: Sequence[SizedMember]) -> Iterator[
     """
     after = group.with_one_joined()
     stayed = [one for one in after.members() if one.client is not after.clients[-1]]
-    old = group.view(_EPOCH)
-    held = view_reference(old)
-    forms = encode_view_forms(old)
-    later = encode_view_forms(after.view(_EPOCH + 1, previous=old), older=[old])
     bare = NativeAssignment(
         sizes=group.sizes, partition_counts=group.partition_counts, next_version=_NATIVE
     )
-    full = replace(bare, view_full=forms.full)
-    reference = replace(bare, view_reference=forms.reference)
-    # A delta that is larger than the view itself is not sent.
-    delta = replace(bare, view_full=later.full)
-    if held in later.delta_by_held:
-        delta = replace(bare, view_delta=later.delta_by_held[held])
-    for form, answered, part, reported in (
-        (ViewForm.FULL, members, full, None),
-        (ViewForm.DELTA, stayed, delta, held),
-        (ViewForm.REFERENCE, members, reference, held),
-    ):
+    parts, held = _with_views(bare, group, after)
+    for form, part in parts.items():
+        reported = None if form is ViewForm.FULL else held
+        answered = stayed if form is ViewForm.DELTA else members
         yield EncodingSize(
             name=f"native_{form}",
             subscriptions=tuple(len(_native_subscription(group, m, reported)) for m in members),
             assignments=tuple(len(_native_answer(group, one, part)) for one in answered),
         )
+
+
+def _with_views(
+    bare: NativeAssignment, group: SizedGroup, after: SizedGroup
+) -> tuple[dict[ViewForm, NativeAssignment], ViewReference | None]:
+    """Answers with the view in each form, and the name of the view before the client joined."""
+    if all(client.host is None for client in group.clients):
+        # Where nobody serves queries there is no view.
+        return dict.fromkeys((ViewForm.FULL, ViewForm.DELTA, ViewForm.REFERENCE), bare), None
+    old = group.view(_EPOCH)
+    forms = encode_view_forms(old)
+    later = encode_view_forms(after.view(_EPOCH + 1, previous=old), older=[old])
+    # A delta that is larger than the view itself is not sent.
+    delta = replace(bare, view_full=later.full)
+    if forms.name in later.delta_by_held:
+        delta = replace(bare, view_delta=later.delta_by_held[forms.name])
+    return {
+        ViewForm.FULL: replace(bare, view_full=forms.full),
+        ViewForm.DELTA: delta,
+        ViewForm.REFERENCE: replace(bare, view_reference=forms.reference),
+    }, forms.name
 
 
 def _kafka_subscription(member: SizedMember, version: int) -> bytes:
