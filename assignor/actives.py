@@ -12,6 +12,7 @@ import numpy as np
 
 from assignor.bands import fill, quotas, released, thread_bands
 from assignor.state import NOBODY, BoolArray, GroupState, IntArray
+from assignor.weights import weighted_target
 
 
 def homes(state: GroupState) -> IntArray:
@@ -38,10 +39,15 @@ def homes(state: GroupState) -> IntArray:
 def target_actives(state: GroupState) -> IntArray:
     """Int [T]: the client on which each stateful task belongs; NOBODY for stateless tasks.
 
-    Threads differ by at most one stateful task; O(T + N + moves log C) in the usual case.
+    Threads differ by at most one stateful task, or where tasks have weights, the work of the
+    busiest is near the best there is; O(T + N + moves log C) in the usual case.
     """
     home = homes(state)
     chosen = np.flatnonzero(state.stateful)
+    if state.weights is not None and len(chosen):
+        target = np.full(len(state.tasks), NOBODY, dtype=np.int64)
+        target[chosen] = weighted_target(state, chosen, home, target, state.weights)
+        return target
     capacity = state.capacity()
     bands = thread_bands(capacity, len(chosen))
     held = home[chosen]

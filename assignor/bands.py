@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.state import NOBODY, GroupState, IntArray
+from assignor.weights import weighted_target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,10 @@ def place_stateless(state: GroupState, active: IntArray) -> None:
     if not len(tasks):
         return
     capacity, clients = state.capacity(), len(state.clients)
+    if state.weights is not None:
+        home = np.where(capacity[state.owner] > 0, state.owner, NOBODY)
+        active[tasks] = weighted_target(state, tasks, home, active, state.weights)
+        return
     placed = active[active != NOBODY]
     already = np.bincount(placed, minlength=clients).astype(np.int64)
     owner = np.where(state.capacity()[state.owner] > 0, state.owner, NOBODY)[tasks]
