@@ -7,6 +7,7 @@ directory does not go back in time; ``notes_for`` says so, in sentences.
 
 from probing import release_data as data
 from probing.releases import RebalanceProtocol, Release, Standing, parse_order
+from probing.versions import EARLIEST_NATIVE_VERSION, EARLIEST_PROBEABLE_VERSION
 
 
 def notes_for(old: Release, new: Release) -> tuple[str, ...]:
@@ -15,6 +16,7 @@ def notes_for(old: Release, new: Release) -> tuple[str, ...]:
         *_format_notes(old, new),
         *_setting_notes(old, new),
         *_protocol_notes(old, new),
+        *_window_notes(old, new),
         *_way_back_notes(old, new),
         *_issue_notes(old, new),
     )
@@ -78,6 +80,35 @@ def _protocol_notes(old: Release, new: Release) -> list[str]:
         " leader withholds a task until its cooperative owner has given it up"
     )
     return [note]
+
+
+def _window_notes(old: Release, new: Release) -> list[str]:
+    """Say when a JVM leader ends a group with members of ours in it, as it would with Kafka's."""
+    if old.is_native == new.is_native:
+        return []
+    kafka, native = (new, old) if old.is_native else (old, new)
+    if kafka.latest_version < EARLIEST_PROBEABLE_VERSION:
+        note = (
+            f"a member of {native.name} that starts without upgrade.from={kafka.series} ends the"
+            f" group as soon as a member of {kafka.name} leads it"
+        )
+        return [note]
+    if not any(row.pinned_version for row in kafka.upgrade_from.values()):
+        return []
+    notes = []
+    if kafka.latest_version < native.latest_version:
+        notes.append(
+            f"a member of {native.name} without a pin beside one of {kafka.name} with an"
+            f" upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]} ends the group if one of"
+            f" {kafka.name} leads, until a native leader has held a rebalance"
+        )
+    if old.is_native:
+        notes.append(
+            f"a member of {kafka.name} with an upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]}"
+            f" that leads its first rebalance ends a group at version {EARLIEST_NATIVE_VERSION} or"
+            f" above; hold the finalized level at {native.latest_version} before it starts"
+        )
+    return notes
 
 
 def _way_back_notes(old: Release, new: Release) -> list[str]:

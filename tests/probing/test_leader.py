@@ -24,6 +24,20 @@ def group(*pairs, quarantined=()):
     ]
 
 
+@pytest.mark.kip("268-8", "core")
+@pytest.mark.parametrize("name", ["2.2.2", "2.3.1", "2.4.1", "2.6.3", "3.9.2", "native"])
+def test_while_one_member_writes_a_version_every_assignment_is_written_in_it(name):
+    release = find_release(name)
+    for pairs in itertools.combinations_with_replacement(
+        [(u, s) for u in release.known_versions for s in release.known_versions if u <= s], 2
+    ):
+        decision = decide_answers(release, group(*pairs))
+        assert {a.version for a in decision.answers} == {min(used for used, _ in pairs)}
+        if decision.version >= 3:
+            goes = min(supported for _, supported in pairs)
+            assert {a.commonly_supported_version for a in decision.answers} == {goes}
+
+
 def small_groups(latest, *, size_max=3):
     """Honest members: used <= supported, below, at and above the leader's latest."""
     versions = sorted({1, 2, 3, max(latest - 1, 1), latest, latest + 1, latest + 2})

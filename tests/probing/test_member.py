@@ -39,12 +39,17 @@ def kinds(commands):
     return [type(command) for command in commands]
 
 
+@pytest.mark.kip("268-4", "core")
 @pytest.mark.parametrize("release", RELEASES, ids=lambda r: r.name)
 def test_a_member_starts_at_the_latest_version_or_at_its_pin(release):
     assert start_member(release).used_version == release.latest_version
     for value, row in release.upgrade_from.items():
         expected = row.pinned_version or release.latest_version
         assert start_member(release, upgrade_from=value).used_version == expected
+    latest = start_member(release, start_version="latest")
+    assert latest.used_version == max(release.readable_versions)
+    assert subscription_version(start_member(release)).has_trailer is release.is_native
+    assert not subscription_version(latest).has_trailer
 
 
 def test_an_unknown_pin_is_refused_at_start():

@@ -23,6 +23,20 @@ def test_features_with_formats_of_their_own_ask_for_two_bounces(old, new, has):
     assert f"upgrade.from={old}" in found
 
 
+def test_a_real_1_1_is_a_danger_to_native_members_without_a_pin_both_ways():
+    for old, new in (("1.1", "native"), ("native", "1.1"), ("0.10.0", "next")):
+        assert "starts without upgrade.from=" in notes(old, new)
+
+
+def test_a_pinned_jvm_is_a_danger_to_native_members_that_write_above_it():
+    assert "without a pin beside one of 2.8.2" in notes("2.8", "native")
+    assert "without a pin" not in notes("3.9", "native")
+    assert "hold the finalized level at 11" in notes("native", "3.9")
+    assert "hold the finalized level" not in notes("3.9", "native")
+    assert "upgrade.from" not in notes("native", "4.3")  # it knows no value that pins
+    assert notes("native", "next") == ""
+
+
 def test_from_3_5_on_no_format_changes():
     assert notes("3.5", "4.3") == ""
     assert "KIP-904" not in notes("3.3", "3.4")

@@ -126,6 +126,8 @@ def test_formats_are_kept_old_up_to_the_series_that_changed_them():
         ("0.10.2.1", "0.10.2.1"),
         ("4.3", "4.3.1"),
         ("native", "native"),
+        ("next", "next"),
+        ("incompatible", "incompatible"),
     ],
 )
 def test_a_series_stands_for_its_newest_patch(text, name):
@@ -169,6 +171,40 @@ def test_what_a_release_knows_is_a_set_that_ends_at_its_latest():
     for release in RELEASES:
         assert list(release.known_versions) == sorted(set(release.known_versions))
         assert max(release.known_versions) == release.latest_version
+
+
+@pytest.mark.parametrize(
+    ("name", "versions"),
+    [("native", (101,)), ("next", (101, 102)), ("incompatible", (101, 103))],
+)
+def test_ours_speak_every_version_of_kafka_and_their_own(name, versions):
+    release = find_release(name)
+    assert release.is_native
+    assert release.native_versions == versions
+    assert release.latest_native_version == versions[-1]
+    assert release.known_versions == tuple(range(1, 12))
+    assert release.latest_version == 11
+    assert release.readable_versions == (*range(1, 12), *versions)
+    assert not set(range(12, 101)) & set(release.readable_versions)
+
+
+def test_kafkas_releases_know_no_native_version():
+    for release in RELEASES:
+        if not release.is_native:
+            assert release.latest_native_version is None
+            assert release.readable_versions == release.known_versions
+            assert not release.reads(101)
+            assert release.reads(release.latest_version)
+            assert not release.reads(release.latest_version + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [("native", [101, 102]), ("next", [101, 102]), ("incompatible", [101, 102, 103])],
+)
+def test_a_later_body_is_read_when_it_says_so(name, reads):
+    release = find_release(name)
+    assert [v for v in range(1, 200) if release.reads(v)] == [*range(1, 12), *reads]
 
 
 def test_native_starts_and_ends_at_kafkas_newest_version():
