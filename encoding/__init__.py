@@ -21,7 +21,14 @@ from encoding.model import (
     TopicPartition,
     task_order,
 )
-from encoding.schema import EARLIEST_PROBEABLE_VERSION, KNOWN_VERSIONS
+from encoding.native_schema import EMULATED_VERSIONS, NATIVE_VERSIONS, READABLE_SINCE
+from encoding.native_values import (
+    NativeAssignment,
+    NativeSubscription,
+    PartitionRange,
+    partition_ranges,
+)
+from encoding.schema import EARLIEST_PROBEABLE_VERSION, KAFKA_VERSIONS, KNOWN_VERSIONS
 from encoding.subscription import decode_subscription, encode_subscription, read_subscription
 from encoding.sums import TaskOffsetSums
 from encoding.values import Assignment, FutureSubscription, Subscription
@@ -47,8 +54,12 @@ from encoding.view_delta import (
 
 __all__ = [
     "EARLIEST_PROBEABLE_VERSION",
+    "EMULATED_VERSIONS",
+    "KAFKA_VERSIONS",
     "KNOWN_VERSIONS",
+    "NATIVE_VERSIONS",
     "NO_REBALANCE",
+    "READABLE_SINCE",
     "RUNNING",
     "UNKNOWN_OFFSET_SUM",
     "UNKNOWN_VERSION",
@@ -59,6 +70,9 @@ __all__ = [
     "EncodeError",
     "FutureSubscription",
     "HostInfo",
+    "NativeAssignment",
+    "NativeSubscription",
+    "PartitionRange",
     "PartitionsByHost",
     "PartitionsByTask",
     "Piece",
@@ -89,6 +103,7 @@ __all__ = [
     "encode_view_forms",
     "explain",
     "is_viewable",
+    "partition_ranges",
     "partitions_by_host",
     "read_assignment",
     "read_subscription",

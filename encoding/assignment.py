@@ -1,9 +1,12 @@
-"""Assignment blobs, versions 1 to 11: what the group leader answers one member.
+"""Assignment blobs, every version: what the group leader answers one member.
 
-The layout comes from ``schema``; here is only what the fields mean. The host maps are the same for
-every member and by far the largest part, so their bytes are written once per layout and kept with
-the ``PartitionsByHost`` value: give every member's assignment the same two values, and each further
-member costs its own tasks only.
+Kafka's layouts come from ``schema``; here is only what their fields mean. Bodies of version 101 and
+up, and trailers behind Kafka's fields, come from ``native``; of a trailer the error code and the
+next rebalance count, since low versions cannot carry them, and the tasks are Kafka's.
+
+The host maps are the same for every member and by far the largest part, so their bytes are written
+once per layout and kept with the ``PartitionsByHost`` value: give every member's assignment the
+same two values, and each further member costs its own tasks only.
 
 Differences from Kafka Streams 3.9 on reading, both towards what 4.3 does: a negative number of
 hosts is refused instead of read as 0, and a host map that uses a number which the dictionary lacks
@@ -16,17 +19,29 @@ from typing import Any, cast
 
 import numpy as np
 
+from encoding import native
 from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import PartitionsByHost, PartitionsByTask
 from encoding.model import NO_REBALANCE, UNKNOWN_VERSION, HostInfo, TaskId, TopicPartition
+from encoding.native_schema import FIRST_NATIVE_VERSION, MAGIC
+from encoding.native_values import NativeAssignment
 from encoding.plan import Read, reader, writer
-from encoding.schema import ASSIGNMENT, KNOWN_VERSIONS, STRUCTURES, Field, rows_of
+from encoding.schema import (
+    ASSIGNMENT,
+    KAFKA_VERSIONS,
+    KNOWN_VERSIONS,
+    STRUCTURES,
+    Field,
+    rows_of,
+)
 from encoding.values import Assignment
 
 __all__ = ["decode_assignment", "encode_assignment", "read_assignment"]
 
-_KIND = "assignment "
+_NAME = "assignment"
+_KIND = f"{_NAME} "
 _VERSION = reader(Field("version", "int32"), 0, _KIND)
+_COMMON = reader(Field("commonly_supported_version", "int32"), 0, _KIND)
 ServedByHost = Mapping[HostInfo, tuple[TopicPartition, ...]]
 _NO_PARTITIONS = PartitionsByHost()
 _NO_TASKS = PartitionsByTask()
@@ -35,12 +50,16 @@ _NO_TASKS = PartitionsByTask()
 def encode_assignment(value: Assignment) -> bytes:
     """Bytes of an assignment in its own version, equal for equal values.
 
-    Fields that the version does not carry are dropped, as Kafka does.
+    Fields that the version does not carry are dropped, as Kafka does; a native part is appended
+    as a trailer.
 
     Raises:
         EncodeError: unknown version, a topology name below version 10, or a value that does not
             fit its field.
     """
+    if value.version >= FIRST_NATIVE_VERSION:
+        common = value.commonly_supported_version
+        return native.write_blob(_NAME, value.version, common, value, value.native)
     plan = _PLANS.get(value.version)
     if plan is None:
         known = ", ".join(str(version) for version in KNOWN_VERSIONS)
@@ -52,6 +71,10 @@ def encode_assignment(value: Assignment) -> bytes:
         parts.append(_shared_bytes(plan, value))
     for wire_value, write in plan.tail:
         write(wire_value(value), parts)
+    extras = value.native
+    if extras is not None:
+        common = extras.commonly_supported_version
+        parts.append(native.write_trailer(_NAME, value, extras, common))
     return b"".join(parts)
 
 
@@ -60,7 +83,9 @@ def decode_assignment(data: bytes, known_versions: Collection[int] = KNOWN_VERSI
 
     Args:
         data: user data from the leader.
-        known_versions: what this reader knows, so that an older one can be emulated.
+        known_versions: what this reader knows, so that another one can be emulated. A later native
+            version is read all the same if its body says that this reader understands it. A reader
+            that knows no native version sees no trailer.
 
     Raises:
         DecodeError: an unknown version or anything else that is wrong, and nothing but this.
@@ -74,14 +99,17 @@ def read_assignment(
     """As ``decode_assignment``, with the offset at which Kafka's fields end."""
     data = bytes(data)
     version, offset = _VERSION(data, 0)
+    if version >= FIRST_NATIVE_VERSION:
+        return _native_as_read(version, data, known_versions), len(data)
     plan = _PLANS.get(version) if version in known_versions else None
     if plan is None:
-        what = f"assignment is in version {version}, which this reader does not know"
-        raise DecodeError(what, offset=0, version=version, available=len(data))
+        raise _unknown(version, data)
     fields: dict[str, Any] = {}
     for name, read in plan.readers:
         fields[name], offset = read(data, offset)
     topics = None if "topics" not in fields else dict(fields["topics"])
+    extras, said = _trailer_as_read(data, offset, known_versions)
+    said = fields if said is None else said
     try:
         assignment = Assignment(
             version=version,
@@ -94,13 +122,51 @@ def read_assignment(
             standby_partitions_by_host=_hosts_as_read(
                 fields.get("standby_partitions_by_host"), topics
             ),
-            error_code=fields.get("error_code", 0),
-            next_rebalance_ms=fields.get("next_rebalance_ms", NO_REBALANCE),
+            error_code=said.get("error_code", 0),
+            next_rebalance_ms=said.get("next_rebalance_ms", NO_REBALANCE),
+            native=extras,
         )
     except KeyError as missing:
         what = f"assignment names topic number {missing}, which its dictionary lacks"
         raise DecodeError(what, offset=offset, version=version, available=len(data)) from None
     return assignment, offset
+
+
+def _unknown(version: int, data: bytes) -> DecodeError:
+    what = f"assignment is in version {version}, which this reader does not know"
+    return DecodeError(what, offset=0, version=version, available=len(data))
+
+
+def _native_as_read(version: int, data: bytes, known_versions: Collection[int]) -> Assignment:
+    latest = native.latest_native_version(known_versions)
+    if latest is None:
+        raise _unknown(version, data)
+    common, offset = _COMMON(data, 4)
+    body = native.read_body(_NAME, data, offset, version, latest)
+    if body is None:
+        raise _unknown(version, data)
+    standby = body.outer.pop("standby_tasks", ())
+    return Assignment(
+        version=version,
+        commonly_supported_version=common,
+        standby_tasks=PartitionsByTask((task, ()) for task in standby),
+        native=native.extras_of(_NAME, version, common, body.extras),
+        **body.outer,
+    )
+
+
+def _trailer_as_read(
+    data: bytes, offset: int, known_versions: Collection[int]
+) -> tuple[NativeAssignment | None, dict[str, Any] | None]:
+    """The native part, and what it says about the other fields; both may be missing."""
+    if offset == len(data) or not data.startswith(MAGIC, offset):
+        return None, None
+    latest = native.latest_native_version(known_versions)
+    found = None if latest is None else native.read_trailer(_NAME, data, offset, latest)
+    if found is None:
+        return None, None
+    extras, body = found
+    return extras, body.outer if extras.is_readable else None
 
 
 def _shared_bytes(plan: "_Plan", value: Assignment) -> bytes:
@@ -235,14 +301,14 @@ def _writing_of(row: Field) -> Callable[[Assignment], Any]:
     return _FOR_WRITING.get((row.name, row.type)) or attrgetter(row.name)
 
 
-_PLANS = {version: _Plan(version) for version in KNOWN_VERSIONS}
+_PLANS = {version: _Plan(version) for version in KAFKA_VERSIONS}
 _HAS_NAMES = {
     version: any(
         row.name == "topology_name" for row in rows_of(STRUCTURES["assigned_task"], version)
     )
-    for version in KNOWN_VERSIONS
+    for version in KAFKA_VERSIONS
 }
 _HAS_STANDBY_HOSTS = {
     version: any(row.name == "standby_partitions_by_host" for row in rows_of(ASSIGNMENT, version))
-    for version in KNOWN_VERSIONS
+    for version in KAFKA_VERSIONS
 }

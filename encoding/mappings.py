@@ -1,4 +1,4 @@
-"""Immutable, sorted mappings inside the blobs: tags by key, partitions by host or by task.
+"""Immutable, sorted mappings inside the blobs: by name, by host, by task.
 
 Java writes these from hash maps, in arbitrary order. Here they are sorted once, when they are
 built, so that equal content is equal, hashes equally and is written as equal bytes.
@@ -9,22 +9,23 @@ from typing import Any, Generic, TypeVar
 
 from encoding.model import HostInfo, TaskId, TopicPartition, task_order
 
-__all__ = ["ClientTags", "PartitionsByHost", "PartitionsByTask"]
+__all__ = ["ByName", "ClientTags", "PartitionsByHost", "PartitionsByTask"]
 
+Value = TypeVar("Value")
 Key = TypeVar("Key", HostInfo, TaskId)
 Partitions = tuple[TopicPartition, ...]
 _Source = Mapping[Key, Iterable[TopicPartition]] | Iterable[tuple[Key, Iterable[TopicPartition]]]
 
 
-class ClientTags(Mapping[str, str]):
-    """Tags of a process, sorted by key (KIP-708): immutable, hashable, equal to an equal dict."""
+class ByName(Mapping[str, Value], Generic[Value]):
+    """Something by name, sorted by name: immutable, hashable, equal to an equal dict."""
 
     __slots__ = ("_by_key",)
 
-    def __init__(self, tags: Mapping[str, str] | None = None) -> None:
-        self._by_key = dict(sorted((tags or {}).items()))
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self._by_key = dict(sorted((values or {}).items()))
 
-    def __getitem__(self, key: str) -> str:
+    def __getitem__(self, key: str) -> Value:
         return self._by_key[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -37,7 +38,13 @@ class ClientTags(Mapping[str, str]):
         return hash(tuple(self._by_key.items()))
 
     def __repr__(self) -> str:
-        return f"ClientTags({self._by_key})"
+        return f"{type(self).__name__}({self._by_key})"
+
+
+class ClientTags(ByName[str]):
+    """Tags of a process, sorted by key (KIP-708): immutable, hashable, equal to an equal dict."""
+
+    __slots__ = ()
 
 
 class _SortedPartitions(Mapping[Key, Partitions], Generic[Key]):

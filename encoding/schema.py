@@ -1,7 +1,8 @@
 """The one table: every field of both blobs, in wire order, with the versions that carry it.
 
 The binary codec (``plan``), the explainer, ``docs/wire.md``, the test strategies and the tests all
-walk these rows; nothing else in the project knows a layout. Everything is big-endian, without
+walk these rows; nothing else in the project knows a layout of Kafka's. Ours are in
+``native_schema``. Everything is big-endian, without
 framing and without checksum. Sources: ``SubscriptionInfoData.json`` and ``AssignmentInfo`` of Kafka
 Streams 0.10.0 to 4.3, checked against bytes that those releases wrote.
 
@@ -21,9 +22,12 @@ utf16         int32 count of UTF-16 units, then two bytes each; 0 is null
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from encoding.native_schema import NATIVE_VERSIONS
+
 __all__ = [
     "ASSIGNMENT",
     "EARLIEST_PROBEABLE_VERSION",
+    "KAFKA_VERSIONS",
     "KINDS",
     "KNOWN_VERSIONS",
     "STRUCTURES",
@@ -32,7 +36,10 @@ __all__ = [
     "rows_of",
 ]
 
-KNOWN_VERSIONS: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+KAFKA_VERSIONS: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+"""The versions whose layout is Kafka's, in the tables below."""
+
+KNOWN_VERSIONS: tuple[int, ...] = (*KAFKA_VERSIONS, *NATIVE_VERSIONS)
 """The versions that this codec reads and writes: a set, not a range. Nothing adds one to it."""
 
 EARLIEST_PROBEABLE_VERSION = 3

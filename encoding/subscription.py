@@ -1,24 +1,33 @@
-"""Subscription blobs, versions 1 to 11: what a member tells the group leader.
+"""Subscription blobs, every version: what a member tells the group leader.
 
-The layout comes from ``schema``; here is only what the fields mean. Versions 1 to 6 know two lists
-of tasks instead of offset sums: they are written from the sums (-2 to the previous tasks, the rest
-to the standby tasks) and read back as -2 and -3, a task in both lists as -3, as Kafka Streams has
-done since 2.6. Decoding follows Kafka Streams 3.9 in what it accepts and refuses.
+Kafka's layouts come from ``schema``; here is only what their fields mean. Bodies of version 101 and
+up, and trailers behind Kafka's fields, come from ``native``. A trailer says again what Kafka's
+fields say, and what it says counts: sums and tags that a low version cannot carry.
+
+Versions 1 to 6 know two lists of tasks instead of offset sums: they are written from the sums (-2
+to the previous tasks, the rest to the standby tasks) and read back as -2 and -3, a task in both
+lists as -3, as Kafka Streams has done since 2.6. Decoding follows Kafka Streams 3.9 in what it
+accepts and refuses.
 """
 
 from collections.abc import Callable, Collection
 from operator import attrgetter
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
+from encoding import native
 from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import ClientTags
 from encoding.model import RUNNING, UNKNOWN_OFFSET_SUM, UNKNOWN_VERSION
+from encoding.native_schema import FIRST_NATIVE_VERSION, MAGIC
+from encoding.native_values import NativeSubscription
 from encoding.plan import Read, Write, reader, record_dtype, writer
 from encoding.schema import (
     EARLIEST_PROBEABLE_VERSION,
+    KAFKA_VERSIONS,
     KNOWN_VERSIONS,
     SUBSCRIPTION,
     Field,
@@ -29,23 +38,32 @@ from encoding.values import FutureSubscription, Subscription
 
 __all__ = ["decode_subscription", "encode_subscription", "read_subscription"]
 
-_KIND = "subscription "
+_NAME = "subscription"
+_KIND = f"{_NAME} "
+_NO_PROCESS = UUID(int=0)
+_NO_TAGS = ClientTags()
 _VERSION = reader(Field("version", "int32"), 0, _KIND)
 _SUPPORTED = reader(Field("latest_supported_version", "int32"), 0, _KIND)
 _TASK = record_dtype("task_id", 1)
-_PARTITION_SUM = record_dtype("partition_offset", KNOWN_VERSIONS[-1])
-_TASK_SUM = record_dtype("task_offset_sum", KNOWN_VERSIONS[-1])
+_PARTITION_SUM = record_dtype("partition_offset", KAFKA_VERSIONS[-1])
+_TASK_SUM = record_dtype("task_offset_sum", KAFKA_VERSIONS[-1])
 
 
 def encode_subscription(value: Subscription) -> bytes:
     """Bytes of a subscription in its own version, equal for equal values.
 
-    Fields that the version does not carry are dropped, as Kafka does.
+    Fields that the version does not carry are dropped, as Kafka does; a native part is appended
+    as a trailer, which carries them all.
 
     Raises:
         EncodeError: unknown version, latest supported version below the used one (from version 3
-            on), a topology name below version 10, or a value that does not fit its field.
+            on), a topology name below version 10, a value that does not fit its field, or a native
+            part together with a used version up to 11 and a supported one above it: a JVM leader
+            would hand that version out.
     """
+    if value.version >= FIRST_NATIVE_VERSION:
+        supported = value.latest_supported_version
+        return native.write_blob(_NAME, value.version, supported, value, value.native)
     plan = _WRITERS.get(value.version)
     if plan is None:
         known = f"known versions are {_spelled(KNOWN_VERSIONS)}"
@@ -54,6 +72,11 @@ def encode_subscription(value: Subscription) -> bytes:
     parts: list[Any] = []
     for wire_value, write in plan:
         write(wire_value(value), parts)
+    extras = value.native
+    if extras is not None:
+        _check_advertised(value)
+        supported = extras.latest_supported_version
+        parts.append(native.write_trailer(_NAME, value, extras, supported))
     return b"".join(parts)
 
 
@@ -64,9 +87,10 @@ def decode_subscription(
 
     Args:
         data: user data of the member.
-        known_versions: what this reader knows. Any other version from 3 on, where the second
-            number begins, is a value as well, a ``FutureSubscription``, so that an older reader
-            can be emulated.
+        known_versions: what this reader knows, so that another one can be emulated. A later native
+            version is read all the same if its body says that this reader understands it. Any
+            other version from 3 on, where the second number begins, is a value as well, a
+            ``FutureSubscription``. A reader that knows no native version sees no trailer.
 
     Raises:
         DecodeError: anything else that is wrong with the bytes, and nothing but this.
@@ -79,38 +103,85 @@ def read_subscription(
 ) -> tuple[Subscription | FutureSubscription, int]:
     """As ``decode_subscription``, with the offset at which Kafka's fields end.
 
-    Of a future version only the two numbers are read, 8 bytes.
+    Of a future version only the two numbers are read, 8 bytes; a native body ends with the blob.
     """
     data = bytes(data)
     version, offset = _VERSION(data, 0)
     if version < 1:
         what = f"subscription claims version {version}; versions start at 1"
         raise DecodeError(what, offset=0, version=version, available=len(data))
+    if version >= FIRST_NATIVE_VERSION:
+        return _native_as_read(version, data, known_versions)
     plan = _READERS.get(version) if version in known_versions else None
     if plan is None:
-        if version < EARLIEST_PROBEABLE_VERSION:
-            what = f"subscription is in version {version}, which this reader does not know"
-            raise DecodeError(what, offset=0, version=version, available=len(data))
-        supported, end = _SUPPORTED(data, offset)
-        _check_supported_as_read(version, supported, data)
-        return FutureSubscription(version, supported), end
+        return _future_as_read(version, data)
     fields: dict[str, Any] = {}
     for name, read in plan:
         fields[name], offset = read(data, offset)
     supported = fields.get("latest_supported_version", UNKNOWN_VERSION)
     if version >= EARLIEST_PROBEABLE_VERSION:
         _check_supported_as_read(version, supported, data)
+    tags = _tags_as_read(fields.get("client_tags", ()), version, data)
+    extras, said = _trailer_as_read(data, offset, known_versions)
+    if said is None:
+        said = fields
+        sums = _sums_as_read(fields)
+    else:
+        sums, tags = said.get("task_offset_sums", EMPTY), said.get("client_tags", _NO_TAGS)
     subscription = Subscription(
         version=version,
         latest_supported_version=supported,
         process_id=fields["process_id"],
-        user_endpoint=fields.get("user_endpoint"),
-        task_offset_sums=_sums_as_read(fields),
+        user_endpoint=said.get("user_endpoint"),
+        task_offset_sums=sums,
         unique_field=fields.get("unique_field", 0),
-        error_code=fields.get("error_code", 0),
-        client_tags=_tags_as_read(fields.get("client_tags", ()), version, data),
+        error_code=said.get("error_code", 0),
+        client_tags=tags,
+        native=extras,
     )
     return subscription, offset
+
+
+def _native_as_read(
+    version: int, data: bytes, known_versions: Collection[int]
+) -> tuple[Subscription | FutureSubscription, int]:
+    supported, offset = _SUPPORTED(data, 4)
+    _check_supported_as_read(version, supported, data)
+    latest = native.latest_native_version(known_versions)
+    body = None if latest is None else native.read_body(_NAME, data, offset, version, latest)
+    if body is None:
+        return FutureSubscription(version, supported), offset
+    outer = {"process_id": _NO_PROCESS} | body.outer
+    subscription = Subscription(
+        version=version,
+        latest_supported_version=supported,
+        native=native.extras_of(_NAME, version, supported, body.extras),
+        **outer,
+    )
+    return subscription, len(data)
+
+
+def _future_as_read(version: int, data: bytes) -> tuple[FutureSubscription, int]:
+    if version < EARLIEST_PROBEABLE_VERSION:
+        what = f"subscription is in version {version}, which this reader does not know"
+        raise DecodeError(what, offset=0, version=version, available=len(data))
+    supported, end = _SUPPORTED(data, 4)
+    _check_supported_as_read(version, supported, data)
+    return FutureSubscription(version, supported), end
+
+
+def _trailer_as_read(
+    data: bytes, offset: int, known_versions: Collection[int]
+) -> tuple[NativeSubscription | None, dict[str, Any] | None]:
+    """The native part, and what it says about the other fields; both may be missing."""
+    if offset == len(data) or not data.startswith(MAGIC, offset):
+        return None, None
+    latest = native.latest_native_version(known_versions)
+    found = None if latest is None else native.read_trailer(_NAME, data, offset, latest)
+    if found is None:
+        return None, None
+    extras, body = found
+    return extras, body.outer if extras.is_readable else None
 
 
 def _check_supported_for_writing(value: Subscription) -> None:
@@ -119,6 +190,13 @@ def _check_supported_for_writing(value: Subscription) -> None:
         return
     if supported < value.version:
         reason = f"it must be at least the used version {value.version}"
+        raise EncodeError("latest_supported_version", supported, value.version, reason)
+
+
+def _check_advertised(value: Subscription) -> None:
+    supported = value.latest_supported_version
+    if supported > KAFKA_VERSIONS[-1]:
+        reason = f"beside a trailer it is at most {KAFKA_VERSIONS[-1]}; the trailer has its own"
         raise EncodeError("latest_supported_version", supported, value.version, reason)
 
 
@@ -264,5 +342,5 @@ def _readers_of(version: int) -> tuple[tuple[str, Read], ...]:
     )
 
 
-_WRITERS = {version: _writers_of(version) for version in KNOWN_VERSIONS}
-_READERS = {version: _readers_of(version) for version in KNOWN_VERSIONS}
+_WRITERS = {version: _writers_of(version) for version in KAFKA_VERSIONS}
+_READERS = {version: _readers_of(version) for version in KAFKA_VERSIONS}

@@ -81,6 +81,15 @@ class TaskOffsetSums:
         )
         return columns
 
+    @classmethod
+    def from_ascending(
+        cls, subtopologies: Int32Column, partitions: Int32Column, sums: Int64Column
+    ) -> "TaskOffsetSums":
+        """Take columns of the right types whose tasks are known to ascend strictly, unchecked."""
+        columns = cls.__new__(cls)
+        columns._keep(subtopologies, partitions, sums, None)  # noqa: SLF001 a value of this class
+        return columns
+
     def _fill(
         self,
         subtopologies: Int32Column,
@@ -106,6 +115,15 @@ class TaskOffsetSums:
         if order is not None:
             subtopologies, partitions = subtopologies[order], partitions[order]
             sums = sums[order]
+        self._keep(subtopologies, partitions, sums, names)
+
+    def _keep(
+        self,
+        subtopologies: Int32Column,
+        partitions: Int32Column,
+        sums: Int64Column,
+        names: tuple[str | None, ...] | None,
+    ) -> None:
         for column in (subtopologies, partitions, sums):
             column.flags.writeable = False
         self._searched, self._hash = None, 0

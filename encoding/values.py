@@ -7,11 +7,13 @@ Kafka does, except for topology names, which are refused.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from encoding.mappings import ClientTags, Partitions, PartitionsByHost, PartitionsByTask
 from encoding.model import NO_REBALANCE, UNKNOWN_VERSION, HostInfo, TaskId
+from encoding.native_schema import FIRST_NATIVE_VERSION
+from encoding.native_values import NativeAssignment, NativeSubscription
 from encoding.sums import EMPTY, TaskOffsetSums
 
 __all__ = ["Assignment", "FutureSubscription", "Subscription"]
@@ -26,10 +28,13 @@ class Subscription:
         latest_supported_version: the highest version that the member reads; -1 from v1 and v2.
         process_id: the process; all members of one process share it.
         user_endpoint: ``host:port`` for interactive queries, or ``None``.
-        task_offset_sums: state of each task; v1 to v6 keep only running (-2) or unknown (-3).
+        task_offset_sums: state of each task; v1 to v6 keep only running (-2) or unknown (-3),
+            unless there is a native part.
         unique_field: -128 to 127, changed at every rejoin (KAFKA-10455); v8 on.
         error_code: ``AssignorError``; v9 on.
         client_tags: tags of the process (KIP-708); v11 on. A mapping is taken too.
+        native: what only native readers see: a trailer up to v11, the rest of the body from v101
+            on, where it is always there and goes by the two versions above.
     """
 
     version: int
@@ -40,8 +45,15 @@ class Subscription:
     unique_field: int = 0
     error_code: int = 0
     client_tags: Mapping[str, str] = field(default_factory=ClientTags)
+    native: NativeSubscription | None = None
 
     def __post_init__(self) -> None:
+        if self.version >= FIRST_NATIVE_VERSION:
+            native = self.native or NativeSubscription()
+            versions = (self.version, self.latest_supported_version)
+            if versions != (native.version, native.latest_supported_version):
+                native = replace(native, version=versions[0], latest_supported_version=versions[1])
+            object.__setattr__(self, "native", native)
         if self.user_endpoint == "":
             object.__setattr__(self, "user_endpoint", None)
         if not isinstance(self.client_tags, ClientTags):
@@ -81,6 +93,9 @@ class Assignment:
         error_code: ``AssignorError``; v4 on.
         next_rebalance_ms: when to start the followup rebalance, on the leader's clock in
             milliseconds; 0 is now, ``NO_REBALANCE`` never; v7 on.
+        native: what only native readers see, as in ``Subscription``. Without Kafka fields, the
+            active tasks are sorted and distinct, standby tasks come without partitions, and the
+            routing view stands for the host maps.
     """
 
     version: int
@@ -93,8 +108,17 @@ class Assignment:
     )
     error_code: int = 0
     next_rebalance_ms: int = NO_REBALANCE
+    native: NativeAssignment | None = None
 
     def __post_init__(self) -> None:
+        if self.version >= FIRST_NATIVE_VERSION:
+            native = self.native or NativeAssignment()
+            versions = (self.version, self.commonly_supported_version)
+            if versions != (native.version, native.commonly_supported_version):
+                native = replace(
+                    native, version=versions[0], commonly_supported_version=versions[1]
+                )
+            object.__setattr__(self, "native", native)
         if any(task.topology_name == "" for task in self.active_tasks):
             tasks = tuple(
                 task._replace(topology_name=task.topology_name or None)

@@ -1,7 +1,8 @@
-"""Hypothesis strategies for blobs, made by walking the schema table.
+"""Hypothesis strategies for blobs in Kafka's layouts, made by walking the schema table.
 
 `wire_rows` draws, for every row of a version, a value of its wire type, so a new row or type is
 covered the moment it is in the table. `subscriptions` and `assignments` turn such rows into values.
+The native layouts have their own strategies in `strategies_native`.
 """
 
 from uuid import UUID
@@ -16,9 +17,9 @@ from encoding import (
     TaskId,
     TaskOffsetSums,
 )
-from encoding.schema import ASSIGNMENT, KNOWN_VERSIONS, STRUCTURES, SUBSCRIPTION, rows_of
+from encoding.schema import ASSIGNMENT, KAFKA_VERSIONS, STRUCTURES, SUBSCRIPTION, rows_of
 
-versions = st.sampled_from(KNOWN_VERSIONS)
+versions = st.sampled_from(KAFKA_VERSIONS)
 
 _small = st.integers(0, 5)
 _int32 = _small | st.integers(-(2**31), 2**31 - 1)

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from encoding import (
+    KAFKA_VERSIONS,
     KNOWN_VERSIONS,
     DecodeError,
     Piece,
@@ -135,14 +136,20 @@ def _encode_question(question: dict[str, Any]) -> dict[str, Any]:
         raise _BadQuestion('give an object in "fields"')
     is_subscription = _kind(question) == "subscription"
     supported = "latest_supported" if is_subscription else "commonly_supported"
-    fields = {supported: max(KNOWN_VERSIONS)} | fields
     if "version" in question:
-        fields["version"] = question["version"]
+        fields = fields | {"version": question["version"]}
+    fields = {supported: _latest_beside(fields.get("version"))} | fields
     if "latest_supported" in question:
         fields[supported] = question["latest_supported"]
     if is_subscription:
         return {"hex": encode_subscription(subscription_from_fields(fields)).hex()}
     return {"hex": encode_assignment(assignment_from_fields(fields)).hex()}
+
+
+def _latest_beside(version: object) -> int:
+    """The latest supported version that goes with a used one: Kafka's for Kafka's, else ours."""
+    is_kafka = not isinstance(version, int) or version <= KAFKA_VERSIONS[-1]
+    return KAFKA_VERSIONS[-1] if is_kafka else max(*KNOWN_VERSIONS, version)
 
 
 def _kind(question: dict[str, Any]) -> str:

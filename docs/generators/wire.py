@@ -1,7 +1,7 @@
 """docs/wire.md: the byte layout of both blobs, printed from the schema table."""
 
 from encoding.plan import array_of
-from encoding.schema import KINDS, KNOWN_VERSIONS, STRUCTURES, Field, rows_of
+from encoding.schema import KAFKA_VERSIONS, KINDS, STRUCTURES, Field, rows_of
 
 _TYPES = (
     ("`int8`, `int32`, `int64`", "signed, big-endian"),
@@ -50,13 +50,13 @@ def render() -> str:
 
 
 def _field_table(rows: tuple[Field, ...]) -> list[str]:
-    versions = " | ".join(f"v{version}" for version in KNOWN_VERSIONS)
+    versions = " | ".join(f"v{version}" for version in KAFKA_VERSIONS)
     lines = [
         f"| field | type | {versions} | meaning |",
-        f"| --- | --- | {' | '.join('---' for _ in KNOWN_VERSIONS)} | --- |",
+        f"| --- | --- | {' | '.join('---' for _ in KAFKA_VERSIONS)} | --- |",
     ]
     for row in rows:
-        marks = " | ".join("x" if row.is_in(version) else " " for version in KNOWN_VERSIONS)
+        marks = " | ".join("x" if row.is_in(version) else " " for version in KAFKA_VERSIONS)
         star = "*" if row.shared else ""
         lines.append(f"| `{row.name}`{star} | `{row.type}` | {marks} | {row.meaning} |")
     return lines
@@ -83,7 +83,7 @@ def _structures(rows: tuple[Field, ...]) -> list[str]:
 
 def _equal_versions(rows: tuple[Field, ...]) -> str:
     groups: dict[object, list[int]] = {}
-    for version in KNOWN_VERSIONS:
+    for version in KAFKA_VERSIONS:
         used = _structures(rows)
         layout = (
             tuple(rows_of(rows, version)),

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from encoding import (
-    KNOWN_VERSIONS,
+    KAFKA_VERSIONS,
     NO_REBALANCE,
     DecodeError,
     FutureSubscription,
@@ -172,7 +172,7 @@ def test_truncated_assignments_are_decode_errors(value, part):
         decode_assignment(data[: int(part * len(data))])
 
 
-@pytest.mark.parametrize("version", KNOWN_VERSIONS)
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_claimed_sizes_cost_no_memory(version):
     head = version.to_bytes(4, "big") + (b"\0\0\0\x0b" if version >= 3 else b"")
     blobs = [head + bytes(gap) + b"\x7f\xff\xff\xff" * 8 for gap in range(0, 40, 4)]

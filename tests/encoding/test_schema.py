@@ -7,7 +7,7 @@ import pytest
 from docs.generators import wire
 from encoding import (
     EARLIEST_PROBEABLE_VERSION,
-    KNOWN_VERSIONS,
+    KAFKA_VERSIONS,
     Assignment,
     Subscription,
     encode_assignment,
@@ -23,7 +23,7 @@ EMPTY_ASSIGNMENT = (12, 16, 20, 24, 28, 32, 40, 40, 40, 40, 40)
 ZERO = "00000000-0000-0000-0000-000000000000"
 
 
-@pytest.mark.parametrize("version", KNOWN_VERSIONS)
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_empty_blobs_have_kafkas_sizes(version):
     member = Subscription(version=version, latest_supported_version=11, process_id=UUID(ZERO))
     assert len(encode_subscription(member)) == EMPTY_SUBSCRIPTION[version - 1]
@@ -38,9 +38,9 @@ def test_layouts_that_are_equal_in_kafka_are_equal_here():
         return tuple(rows_of(rows, version))
 
     assert len({layout(SUBSCRIPTION, version) for version in (3, 4, 5, 6)}) == 1
-    assert len({layout(SUBSCRIPTION, version) for version in KNOWN_VERSIONS}) == 8
+    assert len({layout(SUBSCRIPTION, version) for version in KAFKA_VERSIONS}) == 8
     assert len({layout(ASSIGNMENT, version) for version in (7, 8, 9, 10, 11)}) == 1
-    assert len({layout(ASSIGNMENT, version) for version in KNOWN_VERSIONS}) == 7
+    assert len({layout(ASSIGNMENT, version) for version in KAFKA_VERSIONS}) == 7
 
 
 def test_probing_is_possible_from_the_first_version_with_two_numbers():
@@ -63,7 +63,7 @@ def test_every_type_and_structure_is_known_and_used():
 
 
 def test_no_structure_can_take_zero_bytes():
-    for version in KNOWN_VERSIONS:
+    for version in KAFKA_VERSIONS:
         for fields in STRUCTURES.values():
             assert all(minimal_size(field.type) > 0 for field in rows_of(fields, version))
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from encoding import (
-    KNOWN_VERSIONS,
+    KAFKA_VERSIONS,
     UNKNOWN_VERSION,
     DecodeError,
     EncodeError,
@@ -78,7 +78,7 @@ def test_values_are_normalised_when_they_are_built():
 
 def test_lists_of_versions_1_to_6_keep_which_tasks_run_and_lose_the_sums():
     sums = {TaskId(0, 0): -2, TaskId(0, 1): 0, TaskId(0, 2): -3, TaskId(0, 3): -4, TaskId(0, 4): 99}
-    for version in KNOWN_VERSIONS:
+    for version in KAFKA_VERSIONS:
         member = dataclasses.replace(
             MEMBER, version=version, task_offset_sums=TaskOffsetSums.from_mapping(sums)
         )

@@ -1,0 +1,333 @@
+"""Native columns of tasks and of their offset sums: what is measured in bits, not in records.
+
+Layouts are in ``native_schema``. Every reader here checks each count against the bytes that stand
+for it before it makes room. A set bit stands for a task of 16 bytes in memory: that is the most
+that a byte of input can ask for.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoding.model import RUNNING, TaskId, task_order
+from encoding.native_schema import MAX_TEXT_BYTES
+from encoding.numbering import Numbering
+from encoding.sums import EMPTY, TaskOffsetSums
+from encoding.text import encode_utf8
+from encoding.varints import (
+    Cursor,
+    WireFault,
+    block,
+    decode_varints,
+    encode_varint,
+    encode_varints,
+    unzigzag,
+    zigzag,
+)
+
+__all__ = [
+    "columns_of",
+    "decode_numbers",
+    "decode_offset_rows",
+    "decode_offset_sums",
+    "decode_task_rows",
+    "decode_tasks",
+    "encode_numbers",
+    "encode_offset_rows",
+    "encode_offset_sums",
+    "encode_task_rows",
+    "encode_tasks",
+    "encode_text",
+    "take_text",
+    "tasks_of",
+]
+
+Int64Column = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Columns = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Sequence[str | None] | None]
+_GAPS, _BITMAP = b"\0", b"\1"
+_VARINTS, _WORDS = b"\0", b"\1"
+_FEW = 32  # numbers up to which plain Python is faster
+_INT32 = np.iinfo(np.int32)
+_RUNS = 3  # RUNNING, zig-zag
+_NO_COLUMNS: Columns = (np.empty(0, np.int32), np.empty(0, np.int32), None)
+
+
+def encode_text(text: object) -> bytes:
+    """Varint length and UTF-8; ``WireFault`` for what is no text or too long."""
+    if not isinstance(text, str):
+        raise WireFault(f"{text!r} is no text")
+    data = encode_utf8(text)
+    if len(data) > MAX_TEXT_BYTES:
+        raise WireFault(f"it takes {len(data)} bytes, at most {MAX_TEXT_BYTES} fit; shorten it")
+    return encode_varint(len(data)) + data
+
+
+def take_text(cursor: Cursor) -> str:
+    """The text at the cursor."""
+    length = cursor.varint()
+    if length > MAX_TEXT_BYTES:
+        raise WireFault(f"a text of {length} bytes; at most {MAX_TEXT_BYTES} may be")
+    try:
+        return cursor.take(length).decode()
+    except UnicodeDecodeError:
+        raise WireFault("a text is not UTF-8") from None
+
+
+def encode_numbers(numbers: Numbers) -> bytes:
+    """Ascending numbers from 0 on as gaps or as a bitmap, whichever is smaller."""
+    count = len(numbers)
+    if count == 0:
+        return b""
+    if count > _FEW:
+        gaps = encode_varints((np.diff(numbers, prepend=-1) - 1).astype(np.uint64))
+    else:
+        gaps = encode_varints([here - last - 1 for last, here in pairwise([-1, *numbers.tolist()])])
+    last = int(numbers[-1])
+    if len(gaps) <= last // 8 + 1:
+        return _GAPS + gaps
+    bits = np.zeros(last + 1, np.bool_)
+    bits[numbers] = True
+    return _BITMAP + np.packbits(bits, bitorder="little").tobytes()
+
+
+def decode_numbers(data: bytes, limit: int) -> Numbers:
+    """Ascending numbers below ``limit``, itself at most ``MAX_TASKS``."""
+    if not data:
+        return np.empty(0, np.int32)
+    coding, body = data[:1], data[1:]
+    if coding == _GAPS:
+        gaps = decode_varints(body)
+        if len(gaps) > limit or _largest(gaps) >= limit:
+            raise WireFault(f"a number is above the last one, {limit - 1}")
+        far = np.cumsum(np.asarray(gaps, np.int64) + 1) - 1  # their sum may pass 32 bits
+        if len(far) and far[-1] >= limit:
+            raise WireFault(f"number {far[-1]} is above the last one, {limit - 1}")
+        return far.astype(np.int32)
+    if coding != _BITMAP:
+        raise WireFault(f"numbers in coding {coding[0]}; 0 and 1 are known")
+    if len(body) > (limit + 7) // 8:
+        raise WireFault(f"a bitmap of {len(body)} bytes for {limit} numbers")
+    numbers = np.flatnonzero(_bits(body)).astype(np.int32)
+    if len(numbers) and numbers[-1] >= limit:
+        raise WireFault(f"number {numbers[-1]} is above the last one, {limit - 1}")
+    return numbers
+
+
+def encode_task_rows(columns: Columns) -> bytes:
+    """Tasks without a number: zig-zag varints, then names, if any has one."""
+    subtopologies, partitions, names = columns
+    if not len(subtopologies):
+        return b""
+    pairs = np.empty(2 * len(subtopologies), np.int64)
+    pairs[0::2], pairs[1::2] = subtopologies, partitions
+    out = [block(encode_varints(zigzag(pairs)))]
+    if names is not None:
+        out += [encode_text(name or "") for name in names]
+    return b"".join(out)
+
+
+def decode_task_rows(data: bytes) -> Columns:
+    """The reverse of ``encode_task_rows``."""
+    if not data:
+        return _NO_COLUMNS
+    cursor = Cursor(data)
+    pairs = unzigzag(decode_varints(cursor.block()))
+    if len(pairs) % 2:
+        raise WireFault("a subtopology without a partition")
+    if len(pairs) and (pairs.min() < _INT32.min or pairs.max() > _INT32.max):
+        raise WireFault("a task beyond 32 bits")
+    names: list[str | None] | None = None
+    if cursor.left:
+        names = [take_text(cursor) or None for _ in range(min(len(pairs) // 2, cursor.left))]
+        if len(names) != len(pairs) // 2 or cursor.left:
+            raise WireFault(f"{len(pairs) // 2} tasks, but not as many names")
+    return pairs[0::2].astype(np.int32), pairs[1::2].astype(np.int32), names
+
+
+def encode_tasks(columns: Columns, numbering: Numbering) -> tuple[bytes, Any]:
+    """Bytes of sorted, distinct tasks, and the order in which they stand there (``None``: as is).
+
+    Tasks with a number come first, then those that are outside the sizes or have a name.
+    """
+    subtopologies, partitions, names = columns
+    if not len(subtopologies):
+        return b"", None
+    numbers, inside = numbering.numbers_of(subtopologies, partitions)
+    if names is None and inside is None:
+        return block(encode_numbers(numbers)), None
+    if inside is None:
+        inside = np.ones(len(subtopologies), np.bool_)
+    if names is not None:
+        plain = np.array([name is None for name in names])
+        numbers, inside = numbers[plain[inside]], inside & plain
+    outside = np.flatnonzero(~inside)
+    left = None if names is None else [names[index] for index in outside.tolist()]
+    rows = encode_task_rows((subtopologies[outside], partitions[outside], left))
+    order = np.concatenate((np.flatnonzero(inside), outside))
+    return block(encode_numbers(numbers)) + rows, order
+
+
+def decode_tasks(data: bytes, numbering: Numbering) -> Columns:
+    """The reverse of ``encode_tasks``, in the order of the bytes."""
+    if not data:
+        return _NO_COLUMNS
+    cursor = Cursor(data)
+    subs, parts = numbering.tasks_of(decode_numbers(cursor.block(), numbering.total))
+    rows = cursor.rest()
+    if not rows:
+        return subs, parts, None
+    more_subs, more_parts, names = decode_task_rows(rows)
+    if names is not None:
+        names = [*[None] * len(subs), *names]
+    return np.concatenate((subs, more_subs)), np.concatenate((parts, more_parts)), names
+
+
+def encode_offset_sums(value: TaskOffsetSums, numbering: Numbering) -> bytes:
+    """Block of tasks, block of those that run, sums of the rest."""
+    if not len(value):
+        return b""
+    columns = (value.subtopologies, value.partitions, value.names)
+    tasks, order = encode_tasks(columns, numbering)
+    sums = value.sums if order is None else value.sums[order]
+    runs = sums == RUNNING
+    bitmap = np.packbits(runs, bitorder="little").tobytes().rstrip(b"\0")
+    return block(tasks) + block(bitmap) + _encode_sums(sums[~runs])
+
+
+def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
+    """The reverse of ``encode_offset_sums``."""
+    if not data:
+        return EMPTY
+    cursor = Cursor(data)
+    tasks, bitmap, rest = cursor.block(), cursor.block(), cursor.rest()
+    if len(tasks) <= _FEW and len(rest) <= _FEW:
+        few = _decode_few(tasks, bitmap, rest, numbering)
+        if few is not None:
+            return few
+    subs, parts, names = decode_tasks(tasks, numbering)
+    if len(bitmap) > (len(subs) + 7) // 8:
+        raise WireFault(f"a bitmap of {len(bitmap)} bytes for {len(subs)} tasks")
+    runs = np.zeros(len(subs), np.bool_)
+    bits = _bits(bitmap)
+    if bits[len(subs) :].any():
+        raise WireFault(f"the bitmap marks more than {len(subs)} tasks")
+    runs[: len(bits)] = bits[: len(subs)]
+    del bits
+    others = _decode_sums(rest, len(subs) - int(np.count_nonzero(runs)))
+    sums = np.full(len(subs), RUNNING, np.int64)
+    sums[~runs] = others
+    return TaskOffsetSums.from_columns(subs, parts, sums, names)
+
+
+def _decode_few(
+    tasks: bytes, bitmap: bytes, rest: bytes, numbering: Numbering
+) -> TaskOffsetSums | None:
+    """The usual small case in plain Python; ``None`` for all else, faults included."""
+    cursor = Cursor(tasks)
+    numbers = cursor.block()
+    if cursor.left or numbers[:1] != _GAPS or rest[:1] not in (b"", _VARINTS):
+        return None
+    words = iter(decode_varints(rest[1:]))
+    bits = int.from_bytes(bitmap, "little")
+    starts, total = numbering.starts, numbering.total
+    subs, parts, sums = [], [], []
+    number = -1
+    for gap in decode_varints(numbers[1:]):
+        number += int(gap) + 1
+        if number >= total:
+            return None
+        sub = bisect_right(starts, number) - 1
+        subs.append(sub)
+        parts.append(number - starts[sub])
+        word = _RUNS if bits & 1 else next(words, None)
+        if word is None:
+            return None
+        sums.append(word >> 1 ^ -(word & 1))
+        bits >>= 1
+    if bits or len(bitmap) > (len(subs) + 7) // 8 or next(words, None) is not None:
+        return None
+    return TaskOffsetSums.from_ascending(
+        np.array(subs, np.int32), np.array(parts, np.int32), np.array(sums, np.int64)
+    )
+
+
+def encode_offset_rows(value: TaskOffsetSums) -> bytes:
+    """All tasks by row, as version 103 has it: block of rows, zig-zag varints of every sum."""
+    if not len(value):
+        return b""
+    rows = encode_task_rows((value.subtopologies, value.partitions, value.names))
+    return block(rows) + encode_varints(zigzag(value.sums))
+
+
+def decode_offset_rows(data: bytes) -> TaskOffsetSums:
+    """The reverse of ``encode_offset_rows``."""
+    if not data:
+        return EMPTY
+    cursor = Cursor(data)
+    subs, parts, names = decode_task_rows(cursor.block())
+    sums = unzigzag(decode_varints(cursor.rest()))
+    if len(sums) != len(subs):
+        raise WireFault(f"{len(subs)} tasks, but {len(sums)} offset sums")
+    return TaskOffsetSums.from_columns(subs, parts, sums, names)
+
+
+def columns_of(tasks: Sequence[TaskId]) -> Columns:
+    """Columns of tasks, sorted, each once; ``WireFault`` for numbers beyond 32 bits."""
+    if not tasks:
+        return _NO_COLUMNS
+    try:
+        ordered = sorted(set(tasks), key=task_order)
+        subtopologies, partitions, names = zip(*ordered, strict=True)
+        columns = array("i", subtopologies), array("i", partitions)
+    except (OverflowError, TypeError, ValueError, AttributeError):
+        raise WireFault("give tasks with numbers that fit 32 bits") from None
+    subs, parts = (np.frombuffer(column, np.int32) for column in columns)
+    return subs, parts, names if any(names) else None
+
+
+def tasks_of(columns: Columns) -> tuple[TaskId, ...]:
+    """The tasks of columns, sorted, each once."""
+    subs, parts, names = columns
+    tasks = map(TaskId, subs.tolist(), parts.tolist(), repeat(None) if names is None else names)
+    # Numbers ascend already, but tasks outside the numbering may go anywhere between them.
+    return tuple(sorted(set(tasks), key=task_order))
+
+
+def _largest(values: Any) -> int:
+    if isinstance(values, np.ndarray):
+        return int(values.max())
+    return max(values, default=0)
+
+
+def _encode_sums(sums: Int64Column) -> bytes:
+    if not len(sums):
+        return b""
+    varints = encode_varints(zigzag(sums))
+    if len(varints) <= 8 * len(sums):
+        return _VARINTS + varints
+    return _WORDS + sums.astype(">i8").tobytes()
+
+
+def _decode_sums(data: bytes, count: int) -> Int64Column:
+    body = data[1:]
+    if data[:1] in (b"", _VARINTS):
+        sums = unzigzag(decode_varints(body))
+    elif data[:1] == _WORDS:
+        if len(body) % 8:
+            raise WireFault(f"{len(body)} bytes are no row of 64-bit sums")
+        sums = np.frombuffer(body, ">i8").astype(np.int64)
+    else:
+        raise WireFault(f"offset sums in coding {data[0]}; 0 and 1 are known")
+    if len(sums) != count:
+        raise WireFault(f"{count} tasks without RUNNING, but {len(sums)} offset sums")
+    return sums
+
+
+def _bits(data: bytes) -> npt.NDArray[np.bool_]:
+    return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").view(np.bool_)
