@@ -51,6 +51,16 @@ class Coordinator:
         self._new_member_id = new_member_id
         self._groups: dict[str, Group] = {}
 
+    def copy(self, new_member_id: Callable[[str], str]) -> "Coordinator":
+        """Return an independent coordinator in the same state, for a search that branches.
+
+        Args:
+            new_member_id: of the copy; ids that were handed out stay.
+        """
+        other = Coordinator(self.config, new_member_id)
+        other._groups = {name: group.copy() for name, group in self._groups.items()}
+        return other
+
     def handle(self, request: Request, *, token: object, now_ms: int) -> Effects:
         """Take in a request; its answer is in these effects or in a later call's.
 

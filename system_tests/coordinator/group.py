@@ -6,7 +6,7 @@ in the order in which they joined, so that every tie is broken the same way in e
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.types import CommittedOffset, JoinedMember, OffsetKey, Protocol
@@ -89,6 +89,18 @@ class Group:
     sync_deadline_ms: int = NEVER
     stored: StoredGroup | None = None
     wake_ms: int = NEVER
+
+    def copy(self) -> "Group":
+        """Return an independent group in the same state; tokens and stored values are shared."""
+        return replace(
+            self,
+            members={name: replace(member) for name, member in self.members.items()},
+            member_by_instance=self.member_by_instance.copy(),
+            pending_deadline_by_id=self.pending_deadline_by_id.copy(),
+            unsynced=self.unsynced.copy(),
+            offer_count=self.offer_count.copy(),
+            offsets=self.offsets.copy(),
+        )
 
     @property
     def rebalance_timeout_ms(self) -> int:

@@ -1,0 +1,95 @@
+"""What a release does in a group beside the two numbers of version probing: one row, looked up.
+
+`probing` knows how leaders and members treat versions. A simulation needs a little more: how a
+member forces a rebalance, where a leader keeps the wish for a follow-up, what the consumer of that
+release sends and waits for. The facts hang on the release's order and on the issues that are open
+in it, never on an experiment.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from probing import MemberModel, RebalanceProtocol, Release, find_release
+
+_KIP_429 = (2, 4, 0)
+_KIP_568 = (2, 6, 0)
+_KIP_394 = (2, 2, 0)
+_KIP_735 = (3, 0, 0)
+_KIP_814 = (3, 2, 0)
+_FOLLOWUP_ON_THE_WIRE = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """How a program that was started with these settings behaves.
+
+    Attributes:
+        release: the program.
+        upgrade_from: the setting.
+        cooperative: revokes only what moves (KIP-429); eager members give up everything first.
+        leaves_on_close: says LeaveGroup when it stops; Kafka Streams never does
+            (internal.leave.group.on.close), so its members live on until their session ends.
+        forces_by_leaving: forces a rebalance by unsubscribing and subscribing (before KIP-568).
+        followup_in_memory: its leader remembers that a follow-up is due, and triggers it itself
+            (KAFKA-9821); later ones write it into the answer.
+        withholds: its leader keeps back what another member still owns.
+        fires_during_rebalance: a follow-up does not wait for a running rebalance (KAFKA-14382).
+        needs_known_member_id: joins twice, first for a member id (KIP-394).
+        may_skip_assignment: understands that a leader may have nothing to compute (KIP-814).
+        protocol_version: of the consumer protocol; owned partitions from 1 on.
+        session_timeout_ms, heartbeat_ms: the consumer's defaults (KIP-735).
+        writes_nonce: every rejoin has other bytes, in any version.
+    """
+
+    release: Release
+    upgrade_from: str | None
+    cooperative: bool
+    leaves_on_close: bool
+    forces_by_leaving: bool
+    followup_in_memory: bool
+    withholds: bool
+    fires_during_rebalance: bool
+    needs_known_member_id: bool
+    may_skip_assignment: bool
+    protocol_version: int
+    session_timeout_ms: int
+    heartbeat_ms: int
+    writes_nonce: bool
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Every version that it reads and writes, Kafka's and ours."""
+        return (*self.release.known_versions, *self.release.native_versions)
+
+    def followup_fits(self, version: int) -> bool:
+        """Tell whether its answers in this version say when the next rebalance is due."""
+        return not self.followup_in_memory and version >= _FOLLOWUP_ON_THE_WIRE
+
+
+@cache
+def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
+    """Return the row of a release that was started with `upgrade_from`.
+
+    Raises:
+        ReleaseError: no such release, or the value is unknown, refused or fatal there.
+    """
+    release = find_release(release_name)
+    row = release.started_with(upgrade_from)
+    protocol = release.rebalance_protocol if row is None else row.rebalance_protocol
+    order = release.order
+    return Behaviour(
+        release=release,
+        upgrade_from=upgrade_from,
+        cooperative=protocol is RebalanceProtocol.COOPERATIVE and not release.is_native,
+        leaves_on_close=release.is_native,
+        forces_by_leaving=order < _KIP_568,
+        followup_in_memory="KAFKA-9821" in release.open_issues,
+        withholds=order >= _KIP_429,
+        fires_during_rebalance="KAFKA-14382" in release.open_issues,
+        needs_known_member_id=order >= _KIP_394,
+        may_skip_assignment=order >= _KIP_814,
+        protocol_version=1 if order >= _KIP_429 else 0,
+        session_timeout_ms=45_000 if order >= _KIP_735 else 10_000,
+        heartbeat_ms=3_000,
+        writes_nonce=release.member_model is MemberModel.NATIVE,
+    )

@@ -1,0 +1,339 @@
+"""The experiment: one group, brought from one release to another, member by member.
+
+One seed draws everything that the options leave open - the releases, the order, how long a member
+is down, which faults strike and when - and one seed is one whole rolling bounce: pins and second
+bounces as `probing.upgrade_path` says. First safety: faults strike while members are bounced. Then
+liveness: no more faults, and the group has to come to rest.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+from probing import RELEASES, MemberModel, Release, find_release, upgrade_path
+from system_tests.sim.behaviour import behaviour_of
+from system_tests.sim.checkers import Broken, check_trace
+from system_tests.sim.cost import Cost, cost_of
+from system_tests.sim.happenings import Happening, Settled, Unsettled
+from system_tests.sim.liveness import (
+    Rebalances,
+    check_final_versions,
+    check_settles,
+    check_version_rebalances,
+    count_rebalances,
+)
+from system_tests.sim.scheduler import Scheduler
+from system_tests.sim.world import Network, World, WorldSetup
+
+FAULTS = (
+    "drop",
+    "duplicate",
+    "delay",
+    "pause",
+    "slow",
+    "crash",
+    "leader",
+    "coordinator",
+    "disk",
+)
+"""What may strike: messages lost, sent twice, late; members paused past their session, slow, killed;
+the leader killed; the coordinator moved; a state directory lost."""
+
+_SETTLE_MS = 1_200_000
+_FAULT_CHANCE = 0.3
+
+
+class OptionError(ValueError):
+    """The options do not fit together; the message says what does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BounceOptions:
+    """One experiment.
+
+    Attributes:
+        seed: of everything that is drawn.
+        old, new: releases; None: drawn among the paths that should work.
+        members: processes; threads: in each; static: they carry instance ids.
+        partitions: of the source topic.
+        faults: names out of `FAULTS`.
+        offline: stop all, start all, no pin.
+        force: one bounce without a pin where there is no path.
+    """
+
+    seed: int = 0
+    old: str | None = None
+    new: str | None = None
+    members: int = 3
+    threads: int = 1
+    static: bool = False
+    partitions: int = 6
+    faults: frozenset[str] = frozenset()
+    offline: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One round of the path: every process is brought to this."""
+
+    release: str
+    upgrade_from: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """From where, through which stages, to which versions."""
+
+    old: str
+    stages: tuple[Stage, ...]
+    promised_versions: tuple[int, ...]
+
+    @property
+    def new(self) -> str:
+        """Name of the release at the end."""
+        return self.stages[-1].release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of it: the options with everything drawn, the trace, and the verdict."""
+
+    options: BounceOptions
+    plan: Plan
+    lanes: tuple[str, ...]
+    trace: tuple[Happening, ...]
+    broken: tuple[Broken, ...]
+    rebalances: Rebalances
+    cost: Cost
+    version_bound: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether no rule was broken."""
+        return not self.broken
+
+
+def version_bound(*, threads: int, stages: int) -> int:
+    """Return how many rebalances for the version a bounce may cost under Kafka's rules.
+
+    One per bounced thread and one at the end, in each stage.
+    """
+    return stages * (threads + 1)
+
+
+def plan_bounce(options: BounceOptions) -> Plan:
+    """Return the stages between the two releases of the options.
+
+    Raises:
+        ReleaseError: a release does not exist.
+        OptionError: there is no path, and neither `offline` nor `force` asks for one.
+    """
+    if options.old is None or options.new is None:
+        raise OptionError("a plan needs both releases; give old and new, or let `draw` choose")
+    old, new = find_release(options.old), find_release(options.new)
+    path = upgrade_path(old, new)
+    asked_for = options.offline or options.force
+    if not path.possible and not asked_for:
+        raise OptionError(
+            f"{path.reasons[0]} (--offline does that; --force shows what it prevents)"
+        )
+    stages: tuple[Stage, ...] = tuple(
+        Stage(release=bounce.release, upgrade_from=bounce.upgrade_from) for bounce in path.bounces
+    )
+    if asked_for or not stages:
+        stages = (Stage(release=new.name, upgrade_from=None),)
+    return Plan(old=old.name, stages=stages, promised_versions=_promised(old, new, options))
+
+
+def _promised(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
+    promised = list(new.native_versions[-1:]) + [new.latest_version]
+    # Static members before KIP-568 cannot force a rebalance: who unsubscribes and comes back is
+    # handed its old answer, so the group stays where it was until somebody comes or goes.
+    if options.static and behaviour_of(new.name, None).forces_by_leaving:
+        promised.append(old.latest_version)
+    return tuple(dict.fromkeys(promised))
+
+
+@cache
+def _bounced_releases() -> tuple[Release, ...]:
+    return RELEASES
+
+
+def should_work(old: Release, new: Release, options: BounceOptions) -> bool:
+    """Tell whether history has this path without a finding, in a group of this shape."""
+    if old.name == new.name or not upgrade_path(old, new).possible:
+        return False
+    # Before 2.4 a probing answer repeats the tasks of a process on each of its threads.
+    return options.threads == 1 or not any(
+        one.member_model in (MemberModel.UNGUARDED, MemberModel.GUARDED) for one in (old, new)
+    )
+
+
+def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
+    """Fill in the releases that the options leave open."""
+    releases = _bounced_releases()
+    old, new = options.old, options.new
+    while old is None or new is None:
+        one = find_release(old or dice.choose(releases).name)
+        other = find_release(new or dice.choose(releases).name)
+        if should_work(one, other, options):
+            old, new = one.name, other.name
+    return replace(options, old=find_release(old).name, new=find_release(new).name)
+
+
+class Bounce:
+    """One experiment while it runs."""
+
+    def __init__(self, options: BounceOptions) -> None:
+        """Draw what is open and make the world.
+
+        Raises:
+            ReleaseError, OptionError: see `plan_bounce`.
+        """
+        unknown = sorted(options.faults - set(FAULTS))
+        if unknown:
+            raise OptionError(f"no such fault: {unknown[0]}; there are {', '.join(FAULTS)}")
+        setup = WorldSetup(
+            seed=options.seed,
+            processes=options.members,
+            threads=options.threads,
+            static=options.static,
+            partitions=options.partitions,
+        )
+        self.world = World(setup)
+        self.dice = self.world.scheduler
+        self.options = draw(options, self.dice)
+        self.plan = plan_bounce(self.options)
+
+    def run(self) -> Outcome:
+        """Run to the end and judge."""
+        world, dice = self.world, self.dice
+        processes = range(self.options.members)
+        for process in processes:
+            world.start(process, self.plan.old)
+        if self.settle():
+            if self.options.offline:
+                self._offline()
+            else:
+                for stage in self.plan.stages:
+                    for process in dice.shuffled(processes):
+                        self._bounce(process, stage)
+            world.network = world.setup.network
+            if self.options.faults:
+                self._heal()
+                self.settle()
+        return self._judge()
+
+    def settle(self) -> bool:
+        """Wait for the group to come to rest, and write down whether it did."""
+        world = self.world
+        if world.run(until=world.is_settled, within_ms=_SETTLE_MS):
+            leader = world.leader()
+            used = tuple(
+                (thread.name, thread.streams.state.used_version)
+                for thread in world.threads
+                if thread.is_up
+            )
+            generation = max(thread.generation for thread in world.threads if thread.is_up)
+            name = leader.name if leader else ""
+            world.record(Settled(world.now_ms, generation, name, used))
+            return True
+        restless = [thread.name for thread in world.threads if not thread.is_resting]
+        why = f"waiting for {', '.join(restless)}" if restless else "somebody left is remembered"
+        world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
+        return False
+
+    def _bounce(self, process: int, stage: Stage) -> None:
+        world, dice = self.world, self.dice
+        self._strike(process)
+        world.stop(process)
+        long = dice.happens(0.25)
+        world.run_for(dice.delay(15_000, 60_000) if long else dice.delay(200, 8_000))
+        if not world.is_up(process):
+            world.start(process, stage.release, stage.upgrade_from)
+        else:  # a fault brought it back as it was: bounce it as it should be
+            world.stop(process)
+            world.start(process, stage.release, stage.upgrade_from)
+        if self.options.faults and dice.happens(0.3):
+            world.run_for(dice.delay(0, 20_000))  # an operator who does not wait
+        else:
+            self.settle()
+
+    def _offline(self) -> None:
+        stage = self.plan.stages[-1]
+        for process in range(self.options.members):
+            self.world.stop(process)
+        self.world.run_for(self.dice.delay(60_000, 120_000))
+        for process in range(self.options.members):
+            self.world.start(process, stage.release, stage.upgrade_from)
+        self.settle()
+
+    def _strike(self, process: int) -> None:
+        """Draw the faults of the next bounce."""
+        world, dice, faults = self.world, self.dice, self.options.faults
+        if not faults:
+            return
+        world.network = replace(
+            Network(),
+            drop=0.03 if "drop" in faults else 0.0,
+            duplicate=0.05 if "duplicate" in faults else 0.0,
+            late=0.10 if "delay" in faults else 0.0,
+        )
+        for fault in FAULTS:
+            if fault not in faults or not dice.happens(_FAULT_CHANCE):
+                continue
+            victim = dice.delay(0, self.options.members - 1)
+            at_ms, down_ms = dice.delay(0, 15_000), dice.delay(500, 20_000)
+            session_ms = world.threads[0].behaviour.session_timeout_ms
+            if fault == "pause":
+                world.do_later(at_ms, "pause", victim, session_ms * 13 // 10)
+            elif fault == "slow":
+                world.do_later(at_ms, "slow_down", victim, dice.delay(100, 5_000))
+            elif fault == "crash":
+                world.do_later(at_ms, "kill", victim)
+                world.do_later(at_ms + down_ms, "restart", victim)
+            elif fault == "leader":
+                world.do_later(at_ms, "kill_leader", down_ms)
+            elif fault == "coordinator":
+                world.do_later(at_ms, "move_coordinator")
+            elif fault == "disk":
+                world.do_later(dice.delay(0, 200), "lose_disk", process)
+
+    def _heal(self) -> None:
+        """Let every process run the last stage, at its normal speed."""
+        stage = self.plan.stages[-1]
+        for process in range(self.options.members):
+            for thread in self.world.threads:
+                if thread.process == process:
+                    thread.slow_ms = 0
+            if not self.world.is_up(process):
+                self.world.start(process, stage.release, stage.upgrade_from)
+
+    def _judge(self) -> Outcome:
+        world, options, plan = self.world, self.options, self.plan
+        trace = tuple(world.trace)
+        bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
+        broken = check_trace(trace, world.task_of)
+        broken += check_settles(trace)
+        broken += check_final_versions(trace, plan.promised_versions)
+        if not options.faults:
+            broken += check_version_rebalances(trace, bound)
+        return Outcome(
+            options=options,
+            plan=plan,
+            lanes=tuple(thread.name for thread in world.threads),
+            trace=trace,
+            broken=tuple(broken),
+            rebalances=count_rebalances(trace),
+            cost=cost_of(trace, records_per_second=world.setup.rates.growth),
+            version_bound=bound,
+        )
+
+
+def run_bounce(options: BounceOptions) -> Outcome:
+    """Run one experiment to its end.
+
+    Raises:
+        ReleaseError, OptionError: the options name something that does not exist or fit.
+    """
+    return Bounce(options).run()

@@ -1,0 +1,281 @@
+"""The rules that no step may break: pure functions over what happened so far and what happens now.
+
+`Evidence` is what the trace says up to a point, and nothing but the trace; a rule looks at it and
+at the next happening and returns the sentence of what is broken, or None. A search that branches
+copies the evidence along with its world. Liveness, which is a question about whole traces, is in
+`liveness`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from encoding import TaskId, TopicPartition
+from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.sim.happenings import (
+    Answered,
+    Ended,
+    Gave,
+    Happening,
+    Rejoined,
+    Settled,
+    Started,
+    Took,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A rule that was broken, when, and how."""
+
+    rule: str
+    at_ms: int
+    sentence: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Evidence:
+    """What a trace says up to a point.
+
+    Attributes:
+        partitions: every partition of the application.
+        members: member ids that the coordinator counts as in the group.
+        member_ids: thread -> its member id when it last took an answer.
+        owned, tasks: thread -> what it runs.
+        versions: thread -> what it reads and writes; natives: threads of ours.
+        led_by_native: whether the last leader was one of ours.
+    """
+
+    partitions: frozenset[TopicPartition]
+    members: set[str] = field(default_factory=set)
+    member_ids: dict[str, str] = field(default_factory=dict)
+    owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
+    tasks: dict[str, set[TaskId]] = field(default_factory=dict)
+    versions: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    natives: set[str] = field(default_factory=set)
+    led_by_native: bool = False
+
+    def copy(self) -> Self:
+        """Return independent evidence with the same content."""
+        return type(self)(
+            partitions=self.partitions,
+            members=self.members.copy(),
+            member_ids=self.member_ids.copy(),
+            owned={thread: owned.copy() for thread, owned in self.owned.items()},
+            tasks={thread: tasks.copy() for thread, tasks in self.tasks.items()},
+            versions=self.versions.copy(),
+            natives=self.natives.copy(),
+            led_by_native=self.led_by_native,
+        )
+
+    def processes_in_group(self, thread: str) -> bool:
+        """Whether the thread is a member now: one that was expired is a zombie, and is fenced."""
+        return self.member_ids.get(thread, "") in self.members
+
+    def add(self, happening: Happening) -> None:
+        """Take the next happening in."""
+        taker = _TAKERS.get(type(happening))
+        if taker is not None:
+            taker(self, happening)
+
+
+def _take_started(evidence: Evidence, one: Started) -> None:
+    evidence.versions[one.thread] = one.versions
+    (evidence.natives.add if one.is_native else evidence.natives.discard)(one.thread)
+
+
+def _take_ended(evidence: Evidence, one: Ended) -> None:
+    evidence.owned.pop(one.thread, None)
+    evidence.tasks.pop(one.thread, None)
+
+
+def _take_took(evidence: Evidence, one: Took) -> None:
+    evidence.member_ids[one.thread] = one.member_id
+    evidence.owned[one.thread] = set(one.partitions)
+    evidence.tasks[one.thread] = set(one.active_tasks)
+
+
+def _take_gave(evidence: Evidence, one: Gave) -> None:
+    evidence.owned.setdefault(one.thread, set()).difference_update(one.partitions)
+    evidence.tasks.setdefault(one.thread, set()).difference_update(one.tasks)
+
+
+def _take_answered(evidence: Evidence, one: Answered) -> None:
+    evidence.led_by_native = one.leader_is_native
+
+
+def _take_group_event(evidence: Evidence, event: GroupEvent) -> None:
+    match event.kind:
+        case EventKind.GENERATION_COMPLETED | EventKind.GROUP_RELOADED:
+            evidence.members = set(event.members)
+        case EventKind.MEMBER_JOINED | EventKind.MEMBER_REPLACED:
+            evidence.members.add(event.member_id)
+        case EventKind.MEMBER_LEFT | EventKind.MEMBER_EXPIRED:
+            evidence.members.discard(event.member_id)
+        case EventKind.MEMBER_FENCED if event.member_id:
+            evidence.members.discard(event.member_id)
+        case _:
+            pass
+
+
+_TAKERS: dict[type, Callable[[Evidence, Any], None]] = {
+    Started: _take_started,
+    Ended: _take_ended,
+    Took: _take_took,
+    Gave: _take_gave,
+    Answered: _take_answered,
+    GroupEvent: _take_group_event,
+}
+
+
+def one_owner(evidence: Evidence, one: Took) -> str | None:
+    """A partition is processed by one member of the group at a time."""
+    for thread, owned in evidence.owned.items():
+        if thread != one.thread and not owned.isdisjoint(one.partitions):
+            both = sorted(owned.intersection(one.partitions))
+            if evidence.processes_in_group(thread):
+                return f"{one.thread} took {_named(both)}, which {thread} still processes"
+    return None
+
+
+def one_active(evidence: Evidence, one: Took) -> str | None:
+    """A task is active on one member of the group at a time."""
+    for thread, tasks in evidence.tasks.items():
+        if thread != one.thread and not tasks.isdisjoint(one.active_tasks):
+            both = sorted(tasks.intersection(one.active_tasks))
+            if evidence.processes_in_group(thread):
+                return f"{one.thread} runs {', '.join(map(str, both))}, which {thread} runs too"
+    return None
+
+
+def answered_within_used(evidence: Evidence, one: Answered) -> str | None:
+    """No member is answered above the version that it wrote."""
+    del evidence
+    for answer, used in zip(one.answers, one.used_versions, strict=True):
+        if 0 < used < answer.version:
+            return (
+                f"{answer.thread} wrote v{used} and was answered in v{answer.version} ({one.rule})"
+            )
+    return None
+
+
+def answered_in_lowest(evidence: Evidence, one: Answered) -> str | None:
+    """JVM members with tasks are answered in nothing above the lowest version that one wrote."""
+    pairs = [
+        (answer, used)
+        for answer, used in zip(one.answers, one.used_versions, strict=True)
+        if used > 0 and answer.thread not in evidence.natives
+    ]
+    lowest = min((used for _, used in pairs), default=0)
+    for answer, _ in pairs:
+        if answer.version > lowest and answer.content in ("normal", "previous"):
+            return (
+                f"{answer.thread} was answered in v{answer.version}, and the lowest version that a"
+                f" JVM member wrote is v{lowest} ({one.rule})"
+            )
+    return None
+
+
+def sets_what_it_speaks(evidence: Evidence, one: Took) -> str | None:
+    """A member sets its used version only to one that it reads and writes."""
+    known = evidence.versions.get(one.thread, ())
+    if one.used_after in known:
+        return None
+    return f"{one.thread} set its version to v{one.used_after} and knows {known[0]} to {known[-1]}"
+
+
+def answers_are_readable(evidence: Evidence, one: Took) -> str | None:
+    """Every answer can be read and followed by the member that gets it."""
+    del evidence
+    return f"{one.thread} cannot follow its answer: {one.failure}" if one.failure else None
+
+
+def nobody_is_refused(evidence: Evidence, one: Took) -> str | None:
+    """No member is answered with an error."""
+    del evidence
+    return f"{one.thread} was answered with error {one.error_code}" if one.error_code else None
+
+
+def nobody_dies(evidence: Evidence, one: Ended) -> str | None:
+    """Nobody ends unless an operator says so."""
+    del evidence
+    return f"{one.thread} died: {one.how}" if one.failed else None
+
+
+def nothing_is_forgotten(evidence: Evidence, one: Settled) -> str | None:
+    """In a settled group every partition is processed."""
+    del one
+    running = set().union(*evidence.owned.values())
+    idle = sorted(evidence.partitions - running)
+    return f"the group is settled and nobody processes {_named(idle)}" if idle else None
+
+
+def natives_do_not_rejoin(evidence: Evidence, one: Rejoined) -> str | None:
+    """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268)."""
+    is_ours = one.thread in evidence.natives and evidence.led_by_native
+    if not is_ours or one.cause != "version":
+        return None
+    return f"{one.thread} rejoins under a leader of ours only to write v{one.used_after}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SafetyRule:
+    """A rule, and the kind of happening that can break it."""
+
+    name: str
+    on: type
+    check: Callable[[Evidence, Any], str | None]
+
+
+SAFETY: tuple[SafetyRule, ...] = (
+    SafetyRule(name="one owner", on=Took, check=one_owner),
+    SafetyRule(name="one active", on=Took, check=one_active),
+    SafetyRule(name="answered within used", on=Answered, check=answered_within_used),
+    SafetyRule(name="answered in the lowest", on=Answered, check=answered_in_lowest),
+    SafetyRule(name="sets what it speaks", on=Took, check=sets_what_it_speaks),
+    SafetyRule(name="answers are readable", on=Took, check=answers_are_readable),
+    SafetyRule(name="nobody is refused", on=Took, check=nobody_is_refused),
+    SafetyRule(name="nobody dies", on=Ended, check=nobody_dies),
+    SafetyRule(name="nothing is forgotten", on=Settled, check=nothing_is_forgotten),
+    SafetyRule(name="natives do not rejoin", on=Rejoined, check=natives_do_not_rejoin),
+)
+"""Every rule of safety, in the order in which they are asked."""
+
+
+def check_step(
+    evidence: Evidence, happening: Happening, rules: Iterable[SafetyRule] = SAFETY
+) -> list[Broken]:
+    """Ask every rule about one happening, then take it into the evidence."""
+    kind = type(happening)
+    broken = []
+    for rule in rules:
+        if rule.on is kind:
+            sentence = rule.check(evidence, happening)
+            if sentence is not None:
+                broken.append(Broken(rule=rule.name, at_ms=happening.at_ms, sentence=sentence))
+    evidence.add(happening)
+    return broken
+
+
+def check_trace(
+    trace: Iterable[Happening],
+    partitions: Iterable[TopicPartition],
+    rules: Iterable[SafetyRule] = SAFETY,
+) -> list[Broken]:
+    """Ask every rule about every step of a trace, from its first."""
+    evidence = Evidence(partitions=frozenset(partitions))
+    by_kind: dict[type, list[SafetyRule]] = {}
+    for rule in rules:
+        by_kind.setdefault(rule.on, []).append(rule)
+    broken: list[Broken] = []
+    for happening in trace:
+        wanted = by_kind.get(type(happening))
+        if wanted is None:
+            evidence.add(happening)
+        else:
+            broken += check_step(evidence, happening, wanted)
+    return broken
+
+
+def _named(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{number}" for topic, number in partitions)

@@ -1,0 +1,176 @@
+"""What a simulation leaves behind: one frozen value per thing that happened, in order.
+
+The trace is a list of these and of the coordinator's own `GroupEvent`s. Checkers, costs and the
+printed lines are functions over it and see nothing else. Threads are called by the name of their
+lane; times are milliseconds of the simulated clock.
+"""
+
+from typing import NamedTuple
+
+from encoding import TaskId, TopicPartition
+from system_tests.coordinator import GroupEvent
+
+Partitions = tuple[TopicPartition, ...]
+
+
+class Started(NamedTuple):
+    """A thread of a process was started."""
+
+    at_ms: int
+    thread: str
+    release: str
+    upgrade_from: str | None
+    versions: tuple[int, ...]
+    is_native: bool
+    latest_version: int
+
+
+class Ended(NamedTuple):
+    """A thread is gone: `how` is stop, kill, or why it failed; what it ran, it runs no more."""
+
+    at_ms: int
+    thread: str
+    how: str
+    failed: bool
+
+
+class Wrote(NamedTuple):
+    """A thread wrote a subscription for its next JoinGroup. `size` is in bytes."""
+
+    at_ms: int
+    thread: str
+    used_version: int
+    latest_supported_version: int
+    size: int
+
+
+class Answer(NamedTuple):
+    """One member's part of what a leader decided; `size` is in bytes."""
+
+    member_id: str
+    thread: str
+    version: int
+    commonly_supported_version: int
+    content: str
+    partitions: Partitions
+    size: int
+
+
+class Answered(NamedTuple):
+    """A leader answered its group.
+
+    `used_versions` are the versions that the members wrote, in the order of `answers`; `withheld`
+    are partitions that nobody got because their owner has yet to give them up.
+    """
+
+    at_ms: int
+    thread: str
+    generation: int
+    leader_is_native: bool
+    version: int
+    commonly_supported_version: int
+    rule: str
+    future: tuple[str, ...]
+    used_versions: tuple[int, ...]
+    answers: tuple[Answer, ...]
+    withheld: Partitions
+
+
+class Took(NamedTuple):
+    """A thread took an answer.
+
+    `partitions` is what it runs from now on, `gained` what of it is new; `restored` counts the
+    records of state that it has to read first, `restore_ms` for how long. `failure` is why it
+    cannot follow, or "".
+    """
+
+    at_ms: int
+    thread: str
+    member_id: str
+    generation: int
+    received_version: int
+    commonly_supported_version: int
+    used_before: int
+    used_after: int
+    error_code: int
+    partitions: Partitions
+    gained: Partitions
+    active_tasks: tuple[TaskId, ...]
+    standby_tasks: tuple[TaskId, ...]
+    restored: int
+    restore_ms: int
+    failure: str
+
+
+class Gave(NamedTuple):
+    """A thread stopped processing these partitions, and with them these tasks."""
+
+    at_ms: int
+    thread: str
+    partitions: Partitions
+    tasks: tuple[TaskId, ...]
+
+
+class Rejoined(NamedTuple):
+    """A thread decided to rejoin; `cause` is one word of `Cause`, `rule` the row that fired."""
+
+    at_ms: int
+    thread: str
+    cause: str
+    rule: str
+    used_before: int
+    used_after: int
+
+
+class Settled(NamedTuple):
+    """Nothing is left to do: every thread took part in the same generation."""
+
+    at_ms: int
+    generation: int
+    leader: str
+    used_versions: tuple[tuple[str, int], ...]
+
+
+class Unsettled(NamedTuple):
+    """The group did not settle in the time it was given."""
+
+    at_ms: int
+    within_ms: int
+    why: str
+
+
+class Happened(NamedTuple):
+    """A fault, or an operator's doing that no other value tells."""
+
+    at_ms: int
+    thread: str
+    text: str
+
+
+Happening = (
+    Started
+    | Ended
+    | Wrote
+    | Answered
+    | Took
+    | Gave
+    | Rejoined
+    | Settled
+    | Unsettled
+    | Happened
+    | GroupEvent
+)
+"""One line of the trace."""
+
+
+class Cause:
+    """Why a member joins, as its JoinGroup says it; the coordinator repeats it in its history."""
+
+    STARTED = "started"
+    STOPPED = "stopped"
+    REBALANCE = "rebalance"
+    VERSION = "version"
+    FOLLOWUP = "follow-up"
+    REVOKED = "revoked"
+    LOST = "lost"
+    RETRY = "retry"

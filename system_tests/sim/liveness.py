@@ -1,0 +1,115 @@
+"""Questions about whole traces: does it settle, in which version, and what did the version cost.
+
+A generation is counted from the first settled group on, under the first cause that holds:
+
+- *membership*: somebody was started, stopped, expired or forgotten since the one before, or the
+  coordinator moved;
+- *version*: somebody rejoined to write another version, or the same one again because the answer
+  came in a lower one;
+- *followup*: somebody rejoined because a task moves, a host is missing, or a time had come;
+- *repeated*: somebody had missed an answer, or lost a connection, and joined again.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.sim.checkers import Broken
+from system_tests.sim.happenings import Cause, Happening, Settled, Unsettled
+
+_MEMBERSHIP, _VERSION, _FOLLOWUP = "membership", "version", "followup"
+_CAUSE_BY_REASON = {
+    Cause.STARTED: _MEMBERSHIP,
+    Cause.STOPPED: _MEMBERSHIP,
+    Cause.LOST: _MEMBERSHIP,
+    Cause.VERSION: _VERSION,
+    Cause.FOLLOWUP: _FOLLOWUP,
+    Cause.REVOKED: _FOLLOWUP,
+}
+_COMES_OR_GOES = frozenset(
+    {EventKind.MEMBER_JOINED, EventKind.MEMBER_LEFT, EventKind.MEMBER_REJOINED}
+)
+_ALWAYS_MEMBERSHIP = frozenset(
+    {EventKind.MEMBER_EXPIRED, EventKind.MEMBER_REPLACED, EventKind.GROUP_RELOADED}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalances:
+    """Generations after the first settled one, by cause; each tuple ascends."""
+
+    membership: tuple[int, ...]
+    version: tuple[int, ...]
+    followup: tuple[int, ...]
+    repeated: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """All generations that were counted."""
+        return sum(map(len, (self.membership, self.version, self.followup, self.repeated)))
+
+
+def count_rebalances(trace: Iterable[Happening]) -> Rebalances:
+    """Sort the generations of a trace by what caused them."""
+    found: dict[str, list[int]] = {_MEMBERSHIP: [], _VERSION: [], _FOLLOWUP: [], "": []}
+    causes: set[str] = set()
+    counts = False
+    for one in trace:
+        if isinstance(one, Settled):
+            counts = True
+        elif not isinstance(one, GroupEvent):
+            continue
+        elif one.kind is EventKind.GENERATION_COMPLETED:
+            cause = next((c for c in (_MEMBERSHIP, _VERSION, _FOLLOWUP) if c in causes), "")
+            if counts:
+                found[cause].append(one.generation)
+            causes.clear()
+        elif one.kind in _COMES_OR_GOES:
+            causes.add(_CAUSE_BY_REASON.get(one.reason, ""))
+        elif one.kind in _ALWAYS_MEMBERSHIP:
+            causes.add(_MEMBERSHIP)
+    return Rebalances(
+        membership=tuple(found[_MEMBERSHIP]),
+        version=tuple(found[_VERSION]),
+        followup=tuple(found[_FOLLOWUP]),
+        repeated=tuple(found[""]),
+    )
+
+
+def check_settles(trace: Iterable[Happening]) -> list[Broken]:
+    """The group comes to rest in the time it was given, after every step of the operator."""
+    return [
+        Broken(
+            rule="settles",
+            at_ms=one.at_ms,
+            sentence=f"the group did not settle within {one.within_ms} ms: {one.why}",
+        )
+        for one in trace
+        if isinstance(one, Unsettled)
+    ]
+
+
+def check_final_versions(
+    trace: Sequence[Happening], promised_versions: Sequence[int]
+) -> list[Broken]:
+    """At the end everybody writes the one version that the path promises."""
+    last = next((one for one in reversed(trace) if isinstance(one, Settled)), None)
+    if last is None:
+        return []
+    astray = [(name, used) for name, used in last.used_versions if used not in promised_versions]
+    reached = {used for _, used in last.used_versions}
+    if not astray and len(reached) <= 1:
+        return []
+    said = ", ".join(f"{name} v{used}" for name, used in last.used_versions)
+    promised = " or ".join(f"v{version}" for version in promised_versions)
+    sentence = f"the path ends at {promised}, and the members write {said}"
+    return [Broken(rule="final versions", at_ms=last.at_ms, sentence=sentence)]
+
+
+def check_version_rebalances(trace: Sequence[Happening], bound: int) -> list[Broken]:
+    """Version probing costs no more rebalances than the bound."""
+    version = count_rebalances(trace).version
+    if len(version) <= bound:
+        return []
+    sentence = f"{len(version)} rebalances for the version, and {bound} are allowed"
+    return [Broken(rule="version rebalances", at_ms=trace[-1].at_ms, sentence=sentence)]

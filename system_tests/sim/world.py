@@ -1,0 +1,560 @@
+"""The world of a simulation: threads, disks, one group coordinator, messages on their way.
+
+The world moves by one thing at a time. A seeded run calls `step`, which takes the earliest; an
+exhaustive search copies the world and calls `take` with each of `choices()` in turn. Operators act
+through `start`, `stop`, `kill` and the other methods named for what they do. Everything that
+happened is in `trace`, and nothing else is kept: the world itself judges nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
+from uuid import UUID
+
+from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
+from encoding import TaskId, TopicPartition
+from system_tests.coordinator import (
+    Answer,
+    Coordinator,
+    CoordinatorConfig,
+    Effects,
+    EventKind,
+    JoinAnswer,
+    Request,
+    Response,
+    SyncAnswer,
+)
+from system_tests.sim import consumer
+from system_tests.sim.behaviour import behaviour_of
+from system_tests.sim.disk import Disk, StateRates
+from system_tests.sim.happenings import Ended, Happened, Happening, Started
+from system_tests.sim.leading import Application
+from system_tests.sim.scheduler import Pending, Scheduler
+from system_tests.sim.thread import Phase, StreamThread
+
+TOPIC = "lines"
+_INSTANCE = "-instance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """How long messages take, and what becomes of some of them; times in ms.
+
+    Attributes:
+        shortest_ms, longest_ms: on the way, one direction.
+        poll_ms: how often a thread comes round to its consumer, at most.
+        drop, duplicate, late: probabilities of a request or answer to be lost with its connection,
+            to be sent twice, to take `late_ms` longer.
+        late_ms: longest extra delay.
+        reconnect_ms: until a thread notices a lost connection, at most.
+    """
+
+    shortest_ms: int = 1
+    longest_ms: int = 20
+    poll_ms: int = 100
+    drop: float = 0.0
+    duplicate: float = 0.0
+    late: float = 0.0
+    late_ms: int = 3_000
+    reconnect_ms: int = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldSetup:
+    """What a world is made of.
+
+    Attributes:
+        seed: of the dice; None for a world without chance, moved by `choices`.
+        processes, threads: how many, and threads in each.
+        static: members carry a group.instance.id.
+        partitions: of the source topic.
+        config: of the assignor; rates: of the state.
+        broker: settings of the coordinator.
+        network: while no faults are wanted.
+    """
+
+    seed: int | None = 0
+    processes: int = 3
+    threads: int = 1
+    static: bool = False
+    partitions: int = 6
+    config: AssignmentConfig = field(default_factory=AssignmentConfig)
+    rates: StateRates = field(default_factory=StateRates)
+    broker: CoordinatorConfig = field(default_factory=CoordinatorConfig)
+    network: Network = field(default_factory=Network)
+
+
+class World:
+    """All there is, and one thing after another.
+
+    Attributes:
+        setup: what it was made of.
+        scheduler: clock, dice, what is going to happen.
+        coordinator: of the one group.
+        threads: every thread, process by process; disks: one a process.
+        names: member id -> thread, for the trace.
+        trace: what happened, in order.
+        network: how messages fare now.
+        application, topics, task_of: what the group processes.
+    """
+
+    def __init__(self, setup: WorldSetup) -> None:
+        """Make a world in which nobody is up."""
+        self.setup = setup
+        self.scheduler = Scheduler(setup.seed)
+        self.network = setup.network
+        self._ids = 0
+        self.coordinator = Coordinator(setup.broker, self._new_member_id)
+        self.application, self.topics, self.task_of = _application(setup)
+        self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
+        self._process_ids = list(range(1, setup.processes + 1))
+        self.threads = [
+            _thread(setup, process, number)
+            for process in range(setup.processes)
+            for number in range(setup.threads)
+        ]
+        self.names: dict[str, str] = {}
+        self.trace: list[Happening] = []
+        self._stable = False
+
+    def copy(self) -> Self:
+        """Return an independent world in the same state; the trace so far is shared by value."""
+        other = object.__new__(type(self))
+        other.setup, other.network = self.setup, self.network
+        other.scheduler = self.scheduler.copy()
+        other._ids = self._ids
+        other.coordinator = self.coordinator.copy(other._new_member_id)
+        other.application, other.topics, other.task_of = (
+            self.application,
+            self.topics,
+            self.task_of,
+        )
+        other.disks = [disk.copy() for disk in self.disks]
+        other._process_ids = self._process_ids.copy()
+        other.threads = [thread.copy() for thread in self.threads]
+        other.names = self.names.copy()
+        other.trace = self.trace.copy()
+        other._stable = self._stable
+        return other
+
+    # The run
+
+    @property
+    def now_ms(self) -> int:
+        """The simulated time."""
+        return self.scheduler.now_ms
+
+    def step(self) -> bool:
+        """Let the earliest thing happen; False if nothing ever will."""
+        due_ms = self.scheduler.next_due_ms()
+        deadline_ms = self.coordinator.next_deadline_ms()
+        if deadline_ms is not None and (due_ms is None or deadline_ms <= due_ms):
+            self.scheduler.now_ms = max(self.now_ms, deadline_ms)
+            self._absorb(self.coordinator.tick(self.now_ms))
+            return True
+        if due_ms is None:
+            return False
+        self._dispatch(self.scheduler.pop())
+        return True
+
+    def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
+        """Step until a condition holds; False if it does not within this time."""
+        end_ms = self.now_ms + within_ms
+        while not until():
+            if self.now_ms > end_ms or not self.step():
+                return False
+        return True
+
+    def run_for(self, ms: int) -> None:
+        """Let exactly this much time pass."""
+        end_ms = self.now_ms + ms
+        while True:
+            due = [
+                d
+                for d in (self.scheduler.next_due_ms(), self.coordinator.next_deadline_ms())
+                if d is not None
+            ]
+            if not due or min(due) > end_ms:
+                break
+            self.step()
+        self.scheduler.now_ms = max(self.now_ms, end_ms)
+
+    def choices(self) -> list[Pending]:
+        """What may happen next, in any order that nobody could rule out.
+
+        Messages of one thread overtake each other in neither direction; timers wait until no
+        message is on its way, since a network is faster than a timer.
+        """
+        first: dict[tuple[str, int], Pending] = {}
+        for pending in self.scheduler.pending():
+            first.setdefault((pending.kind, pending.target), pending)
+        messages = [p for p in first.values() if p.kind in ("request", "answer", "fire", "poll")]
+        return messages or sorted(first.values())[:1]
+
+    def take(self, pending: Pending) -> None:
+        """Let one of `choices()` happen now."""
+        self.scheduler.take(pending)
+        self.scheduler.now_ms = max(self.now_ms, pending.due_ms)
+        self._dispatch(pending)
+
+    def record(self, happening: Happening) -> None:
+        """Add a line to the trace."""
+        self.trace.append(happening)
+
+    def is_settled(self) -> bool:
+        """Whether every thread that is up rests in the one generation, and nobody else is in it."""
+        if not self._stable:
+            return False
+        up = 0
+        for thread in self.threads:
+            if thread.phase is Phase.STABLE:
+                if thread.rejoin_needed or thread.rejoin_after:
+                    return False
+                up += 1
+            elif thread.phase is not Phase.DOWN:
+                return False
+        if any(self._concerns(pending) for pending in self.scheduler.unordered()):
+            return False
+        described = self.coordinator.describe(consumer.GROUP)
+        members = {(t.member_id, t.generation) for t in self.threads if t.is_up}
+        return up > 0 and members == {
+            (m.member_id, described.generation) for m in described.members
+        }
+
+    def _concerns(self, pending: Pending) -> bool:
+        """Whether the thing may still change the group: a void or regular timer does not."""
+        kind, target, data = pending.kind, pending.target, pending.data
+        if kind in ("beat", "followup"):
+            return False
+        if kind in ("do", "request"):
+            return True
+        thread = self.threads[target]
+        life, number, *_ = data  # type: ignore[misc] # every kind of a thread carries both
+        if life != thread.life:
+            return False
+        if kind == "fire":
+            return bool(number == thread.followup)
+        return bool(number == (thread.polls if kind == "poll" else thread.request)) and (
+            kind == "answer" or thread.rejoin_needed
+        )
+
+    def is_rebalance_over(self) -> bool:
+        """Whether the group is stable and every thread has its answer."""
+        return self._stable and not any(
+            thread.phase in (Phase.JOINING, Phase.SYNCING) for thread in self.threads
+        )
+
+    def end_offset_sums(self) -> dict[TaskId, int]:
+        """What a leader's admin client reads now."""
+        return dict.fromkeys(self.task_of.values(), self.setup.rates.end_offset_sum(self.now_ms))
+
+    # What operators and faults do
+
+    def start(self, process: int, release: str, upgrade_from: str | None = None) -> None:
+        """Start a process: all its threads, with the state that its disk has.
+
+        Raises:
+            ReleaseError: no such release, or it refuses the setting.
+        """
+        behaviour = behaviour_of(release, upgrade_from)
+        process_id = UUID(int=self._process_ids[process])
+        for thread in self._of(process):
+            thread.start(behaviour, process_id)
+            self.record(
+                Started(
+                    self.now_ms,
+                    thread.name,
+                    behaviour.release.name,
+                    upgrade_from,
+                    behaviour.versions,
+                    behaviour.release.is_native,
+                    behaviour.release.latest_version,
+                )
+            )
+            self.poll_later(thread)
+
+    def stop(self, process: int) -> None:
+        """Stop a process in good order."""
+        for thread in self._of(process):
+            if thread.is_up:
+                consumer.leave_on_close(self, thread)
+                self._end(thread, "stop", failed=False)
+        disk = self.disks[process]
+        for task in sorted(disk.open_copies):
+            disk.close(task, self.now_ms)
+
+    def kill(self, process: int) -> None:
+        """End a process without a word, at its last checkpoints."""
+        for thread in self._of(process):
+            if thread.is_up:
+                self._end(thread, "kill", failed=False)
+        self.disks[process].crash(self.now_ms)
+
+    def fail(self, thread: StreamThread, why: str) -> None:
+        """A thread cannot go on; the other threads of its process do."""
+        disk = self.disks[thread.process]
+        for partition in thread.owned:
+            disk.close(self.task_of[partition], self.now_ms)
+        self._end(thread, why, failed=True)
+
+    def pause(self, process: int, ms: int) -> None:
+        """Stop a process' world for a while: it neither runs nor beats."""
+        for thread in self._of(process):
+            if thread.is_up:
+                thread.paused_until_ms = self.now_ms + ms
+                self.record(Happened(self.now_ms, thread.name, f"pauses for {ms} ms"))
+
+    def slow_down(self, process: int, ms: int) -> None:
+        """Let a process think this long between its join and its sync, as a busy thread does."""
+        for thread in self._of(process):
+            thread.slow_ms = ms
+            self.record(Happened(self.now_ms, thread.name, f"answers {ms} ms late"))
+
+    def lose_disk(self, process: int) -> None:
+        """Empty a process' state directory, its process id included (KAFKA-10716)."""
+        self.disks[process].lose()
+        self._process_ids[process] += len(self.disks)
+        for thread in self._of(process):
+            self.record(Happened(self.now_ms, thread.name, "loses its state directory"))
+
+    def move_coordinator(self) -> None:
+        """The coordinator's broker is gone; another one loads what was stored of the group."""
+        self.record(Happened(self.now_ms, "", "the coordinator moves"))
+        self._absorb(self.coordinator.reload(consumer.GROUP, now_ms=self.now_ms))
+
+    def restart(self, process: int) -> None:
+        """Start a process that is down as what it was; one that is up goes on."""
+        behaviour = self._of(process)[0].behaviour
+        if not self.is_up(process):
+            self.start(process, behaviour.release.name, behaviour.upgrade_from)
+
+    def kill_leader(self, down_ms: int) -> None:
+        """Kill the process that leads, and start it again later."""
+        thread = self.leader()
+        if thread is not None:
+            self.kill(thread.process)
+            self.do_later(down_ms, "restart", thread.process)
+
+    def do_later(self, delay_ms: int, action: str, *arguments: object) -> None:
+        """Let an operator or a fault do something: the name of a method, and its arguments."""
+        self.scheduler.schedule(delay_ms, "do", -1, (action, *arguments))
+
+    def leader(self) -> StreamThread | None:
+        """The thread that led last and is up, if there is one."""
+        return next((t for t in self.threads if t.is_up and t.leads), None)
+
+    def is_up(self, process: int) -> bool:
+        """Whether any thread of the process runs."""
+        return any(thread.is_up for thread in self._of(process))
+
+    # What consumers do
+
+    def send(
+        self, thread: StreamThread, request: Request, *, thinks_ms: int = 0, awaited: bool = True
+    ) -> None:
+        """Put a request on its way; an awaited one makes every earlier answer void."""
+        network, scheduler = self.network, self.scheduler
+        if awaited:
+            thread.request += 1
+            thread.sent_copy = 0
+        number = thread.request if awaited else -1
+        if awaited and scheduler.happens(network.drop):
+            self._lose(thread, "a request is lost")
+            return
+        copies = 1
+        if awaited and scheduler.happens(network.duplicate):
+            copies, thread.sent_copy = 2, 1
+            self.record(Happened(self.now_ms, thread.name, "a request is sent twice"))
+        delay_ms = thinks_ms
+        for sent_copy in range(copies):
+            delay_ms += self._on_the_way()
+            token = (thread.index, thread.life, number, sent_copy)
+            scheduler.schedule(delay_ms, "request", thread.index, (request, token))
+
+    def ask(self, thread: StreamThread, request: Request) -> Response | None:
+        """Ask and be answered at once; None if the connection was lost."""
+        if self.scheduler.happens(self.network.drop):
+            return None
+        token = (thread.index, thread.life, 0, 0)
+        effects = self.coordinator.handle(request, token=token, now_ms=self.now_ms)
+        own = [answer for answer in effects.answers if answer.token == token]
+        self._absorb(Effects(tuple(a for a in effects.answers if a not in own), effects.events))
+        return own[0].response if own else None
+
+    def later(self, thread: StreamThread, delay_ms: int, kind: str, data: object) -> None:
+        """Let something happen to this life of a thread."""
+        self.scheduler.schedule(delay_ms, kind, thread.index, (thread.life, data))
+
+    def poll_later(
+        self,
+        thread: StreamThread,
+        *,
+        kind: str = "poll",
+        data: tuple[object, ...] = (),
+        delay_ms: int | None = None,
+    ) -> None:
+        """Let the thread come round to its consumer, within a poll's time."""
+        if delay_ms is None:
+            delay_ms = self.scheduler.delay(0, self.network.poll_ms)
+        if kind == "poll":
+            thread.polls += 1
+            data = (thread.polls,)
+        self.scheduler.schedule(delay_ms, kind, thread.index, (thread.life, *data))
+
+    def beat_later(self, thread: StreamThread) -> None:
+        """Schedule the next heartbeat; an earlier schedule is void."""
+        thread.beats += 1
+        beat_ms = thread.behaviour.heartbeat_ms
+        delay_ms = self.scheduler.delay(beat_ms - beat_ms // 10, beat_ms)
+        self.scheduler.schedule(delay_ms, "beat", thread.index, (thread.life, thread.beats))
+
+    # What happens
+
+    def _dispatch(self, pending: Pending) -> None:
+        _, _, kind, target, data = pending
+        if kind == "do":
+            action, *arguments = data  # type: ignore[misc] # `do_later` put the tuple there
+            _ACTIONS[action](self, *arguments)
+            return
+        thread = self.threads[target]
+        if kind == "request":
+            request, token = data  # type: ignore[misc] # `send` put the pair there
+            self._absorb(self.coordinator.handle(request, token=token, now_ms=self.now_ms))
+            return
+        if thread.paused_until_ms > self.now_ms:
+            delay_ms = thread.paused_until_ms - self.now_ms
+            self.scheduler.schedule(delay_ms, kind, target, data)
+            return
+        if data[0] == thread.life:  # type: ignore[index] # each of these kinds carries a tuple
+            _HAPPENS[kind](self, thread, *data[1:])  # type: ignore[index] # likewise
+
+    def _absorb(self, effects: Effects) -> None:
+        for event in effects.events:
+            self.trace.append(event)
+            kind = event.kind
+            if kind is EventKind.ASSIGNMENT_STORED:
+                self._stable = True
+            elif kind in _UNSETTLING:
+                self._stable = False
+            elif kind is EventKind.GROUP_RELOADED:
+                self._stable = bool(event.members)
+        for answer in effects.answers:
+            self._deliver(answer)
+
+    def _deliver(self, answer: Answer) -> None:
+        """Put an answer on its way to the thread that waits for it."""
+        index, life, number, sent_copy = answer.token  # type: ignore[misc] # made by `send`
+        thread = self.threads[index]
+        waits = (life, number, sent_copy) == (thread.life, thread.request, thread.sent_copy)
+        if not waits or number < 1:
+            return
+        if self.scheduler.happens(self.network.drop):
+            self._lose(thread, "an answer is lost")
+            return
+        data = (life, number, answer.response)
+        self.scheduler.schedule(self._on_the_way(), "answer", index, data)
+
+    def _lose(self, thread: StreamThread, what: str) -> None:
+        self.record(Happened(self.now_ms, thread.name, what))
+        delay_ms = self.scheduler.delay(1, self.network.reconnect_ms)
+        data = (thread.life, thread.request, None)
+        self.scheduler.schedule(delay_ms, "answer", thread.index, data)
+
+    def _on_the_way(self) -> int:
+        network, scheduler = self.network, self.scheduler
+        delay_ms = scheduler.delay(network.shortest_ms, network.longest_ms)
+        if scheduler.happens(network.late):
+            delay_ms += scheduler.delay(1, network.late_ms)
+        return delay_ms
+
+    def _end(self, thread: StreamThread, how: str, *, failed: bool) -> None:
+        thread.end()
+        self.record(Ended(self.now_ms, thread.name, how, failed))
+
+    def _of(self, process: int) -> list[StreamThread]:
+        threads = self.setup.threads
+        return self.threads[process * threads : (process + 1) * threads]
+
+    def _new_member_id(self, prefix: str) -> str:
+        self._ids += 1
+        member_id = f"{prefix}-{self._ids}"
+        self.names[member_id] = prefix.removesuffix(_INSTANCE)
+        return member_id
+
+
+def _on_answer(world: World, thread: StreamThread, number: int, response: Response | None) -> None:
+    if number != thread.request:
+        return
+    match response:
+        case None:
+            consumer.on_connection_lost(world, thread)
+        case JoinAnswer():
+            consumer.on_join(world, thread, response)
+        case SyncAnswer():
+            consumer.on_sync(world, thread, response)
+        case _:
+            pass
+
+
+def _on_poll(world: World, thread: StreamThread, number: int) -> None:
+    if number == thread.polls:
+        consumer.poll(world, thread)
+
+
+def _on_beat(world: World, thread: StreamThread, number: int) -> None:
+    if number == thread.beats:
+        consumer.beat(world, thread)
+
+
+_HAPPENS: dict[str, Callable[..., None]] = {
+    "answer": _on_answer,
+    "poll": _on_poll,
+    "beat": _on_beat,
+    "fire": consumer.fire,
+    "followup": consumer.on_followup_due,
+}
+_ACTIONS: dict[str, Callable[..., None]] = {
+    "start": World.start,
+    "restart": World.restart,
+    "stop": World.stop,
+    "kill": World.kill,
+    "kill_leader": World.kill_leader,
+    "pause": World.pause,
+    "slow_down": World.slow_down,
+    "lose_disk": World.lose_disk,
+    "move_coordinator": World.move_coordinator,
+}
+_UNSETTLING = frozenset({EventKind.REBALANCE_STARTED, EventKind.GROUP_EMPTIED})
+
+
+def _thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
+    lane = chr(ord("a") + process)
+    name = lane if setup.threads == 1 else f"{lane}{number + 1}"
+    behaviour = behaviour_of("native", None)
+    identity = MemberIdentity(process_id=UUID(int=process + 1))
+    return StreamThread(
+        index=process * setup.threads + number,
+        name=name,
+        process=process,
+        behaviour=behaviour,
+        streams=StreamsMember(behaviour.release, identity),
+        instance_id=f"{name}{_INSTANCE}" if setup.static else None,
+    )
+
+
+def _application(
+    setup: WorldSetup,
+) -> tuple[Application, tuple[str, ...], dict[TopicPartition, TaskId]]:
+    topology = (
+        Topology()
+        .add_source("read", topics=[TOPIC])
+        .add_processor("count", parents=["read"])
+        .add_state_store("counts", processors=["count"])
+    )
+    subtopologies = topology.subtopologies("app")
+    counts = {TOPIC: setup.partitions}
+    plan = plan_tasks(subtopologies, counts)
+    application = Application(
+        subtopologies=subtopologies, partition_counts=counts, config=setup.config
+    )
+    return application, (TOPIC,), plan.task_by_partition()
