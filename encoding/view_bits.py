@@ -1,8 +1,8 @@
 """Small numbers of a view on the wire: varints, columns of gaps, bit-packed columns.
 
-A varint is unsigned LEB128: seven bits per byte, low ones first. Columns are written and read by
-numpy, since a group has up to a hundred thousand tasks. `ViewReader` promises a value or
-`DecodeError`, and no column is allocated before the bytes that pay for it were seen.
+Columns are written and read by numpy, since a group has up to a hundred thousand tasks.
+`ViewReader` promises a value or `DecodeError`, and no column is allocated before the bytes that pay
+for it were seen.
 """
 
 from typing import Any
@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoding.errors import DecodeError
+from encoding.native_schema import FIRST_NATIVE_VERSION
+from encoding.varints import WireFault, block, decode_varints, encode_varints
 
 __all__ = [
     "VIEW_VERSION",
@@ -20,17 +22,15 @@ __all__ = [
     "bits_for",
     "pack_bits",
     "write_ascending",
-    "write_varint",
 ]
 
 Numbers = npt.NDArray[np.int64]
 Owners = npt.NDArray[np.int32]
 
-VIEW_VERSION = 101
+VIEW_VERSION = FIRST_NATIVE_VERSION
 """The first version whose assignments carry views; named by errors."""
 
 _VARINT_BYTES_MAX = 9  # 63 bits: every number here fits a signed 64-bit integer
-_GAP_BYTES_MAX = 5  # a task or host number is below 2**31
 _LOW = 0x7F
 _MORE = 0x80
 
@@ -41,14 +41,6 @@ def bits_for(values: int) -> int:
     A column of 0 bits would be free, and a peer could then ask for one of any length.
     """
     return max(1, (values - 1).bit_length())
-
-
-def write_varint(out: bytearray, value: int) -> None:
-    """Append an unsigned number."""
-    while value > _LOW:
-        out.append(value & _LOW | _MORE)
-        value >>= 7
-    out.append(value)
 
 
 def pack_bits(values: npt.NDArray[Any], bits: int) -> bytes:
@@ -64,20 +56,7 @@ def write_ascending(out: bytearray, numbers: Numbers) -> None:
     gaps = numbers - 1
     gaps[1:] -= numbers[:-1]
     gaps[:1] += 1
-    data = _varints(gaps)
-    write_varint(out, len(data))
-    out += data
-
-
-def _varints(values: Numbers) -> bytes:
-    """The varints of a column, one after another."""
-    groups = (values[:, None] >> np.arange(0, 7 * _GAP_BYTES_MAX, 7)) & _LOW
-    # A byte is written when it or one after it is not 0; the first one always is.
-    written = np.cumsum(groups[:, ::-1], axis=1)[:, ::-1] > 0
-    written[:, 0] = True
-    goes_on = np.zeros_like(written)
-    goes_on[:, :-1] = written[:, 1:]
-    return (groups | goes_on * _MORE)[written].astype(np.uint8).tobytes()
+    out += block(encode_varints(gaps.astype(np.uint64)))
 
 
 class ViewReader:
@@ -128,21 +107,18 @@ class ViewReader:
     def ascending(self, what: str, limit: int) -> Numbers:
         """A column of strictly ascending numbers below `limit`."""
         size = self.varint(f"the length of {what}")
-        data = np.frombuffer(self.take(size, what), np.uint8)
-        ends = np.flatnonzero(data < _MORE)
-        if not size:
-            return ends.astype(np.int64)
-        if data[-1] >= _MORE:
-            raise self.error(f"{what} ends within a number")
-        lengths = np.diff(ends, prepend=-1)
-        if int(lengths.max()) > _GAP_BYTES_MAX:
-            raise self.error(f"{what} has a number of more than {_GAP_BYTES_MAX} bytes")
-        starts = ends - lengths + 1
-        places = np.arange(size) - np.repeat(starts, lengths)
-        gaps = np.add.reduceat((data & _LOW).astype(np.int64) << (7 * places), starts)
-        numbers: Numbers = np.cumsum(gaps + 1) - 1
-        if int(numbers[-1]) >= limit:
-            raise self.error(f"{what} reaches {numbers[-1]}, but there are only {limit}")
+        try:
+            gaps = np.asarray(decode_varints(self.take(size, what)), np.uint64)
+        except WireFault as fault:
+            raise self.error(f"{what}: {fault}") from None
+        if not len(gaps):
+            return np.empty(0, np.int64)
+        top = int(gaps.max())  # checked first, so that the sums cannot overflow
+        if top < limit:
+            numbers: Numbers = np.cumsum(gaps.astype(np.int64) + 1) - 1
+            top = int(numbers[-1])
+        if top >= limit:
+            raise self.error(f"{what} reaches {top}, but there are only {limit}")
         return numbers
 
     def packed(self, count: int, values: int, what: str) -> Owners:

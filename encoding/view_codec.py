@@ -19,6 +19,7 @@ import numpy as np
 
 from encoding.errors import DecodeError, EncodeError
 from encoding.model import HostInfo
+from encoding.varints import encode_varint
 from encoding.view import (
     HOST_BYTES_MAX,
     NO_HOST,
@@ -35,7 +36,6 @@ from encoding.view_bits import (
     bits_for,
     pack_bits,
     write_ascending,
-    write_varint,
 )
 
 __all__ = [
@@ -72,10 +72,10 @@ def encode_view(view: View) -> bytes:
     """Bytes of a view in full, equal for equal views. Encode once, give them to every member."""
     values = len(view.hosts) + 1
     out = bytearray([FULL])
-    write_varint(out, view.epoch)
+    out += encode_varint(view.epoch)
     write_sizes(out, view.sizes)
     write_hosts(out, view.hosts)
-    write_varint(out, view.ranks)
+    out += encode_varint(view.ranks)
     out += pack_bits(view.active + 1, bits_for(values))
     dense = [bytes([_DENSE]) + pack_bits(rank + 1, bits_for(values)) for rank in view.standbys]
     columns = [
@@ -125,7 +125,7 @@ def decode_view(data: bytes) -> View:
 def encode_reference(epoch: int, checksum: int) -> bytes:
     """Bytes that name a view without its content."""
     out = bytearray([REFERENCE])
-    write_varint(out, epoch)
+    out += encode_varint(epoch)
     write_checksum(out, checksum)
     return bytes(out)
 
@@ -183,9 +183,9 @@ def read_form(read: ViewReader, wanted: int) -> None:
 
 def write_sizes(out: bytearray, sizes: Sequence[int]) -> None:
     """Append the sizes of all subtopologies."""
-    write_varint(out, len(sizes))
+    out += encode_varint(len(sizes))
     for size in sizes:
-        write_varint(out, size)
+        out += encode_varint(size)
 
 
 def read_sizes(read: ViewReader) -> tuple[int, ...]:
@@ -196,7 +196,7 @@ def read_sizes(read: ViewReader) -> tuple[int, ...]:
 
 def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:
     """Append hosts, front-coded."""
-    write_varint(out, len(hosts))
+    out += encode_varint(len(hosts))
     before, port_before = b"", 0
     for host, port in hosts:
         name = host.encode()
@@ -204,10 +204,10 @@ def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:
         tail = _shared(before[head:][::-1], name[head:][::-1])
         middle = name[head : len(name) - tail]
         for number in (head, tail, len(middle)):
-            write_varint(out, number)
+            out += encode_varint(number)
         out += middle
         step = port - port_before
-        write_varint(out, 2 * step if step >= 0 else -2 * step - 1)
+        out += encode_varint(2 * step if step >= 0 else -2 * step - 1)
         before, port_before = name, port
 
 

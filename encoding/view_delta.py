@@ -20,6 +20,7 @@ import numpy as np
 
 from encoding.errors import DecodeError
 from encoding.model import HostInfo
+from encoding.varints import encode_varint
 from encoding.view import (
     NO_HOST,
     STANDBY_RANKS_MAX,
@@ -37,7 +38,6 @@ from encoding.view_bits import (
     bits_for,
     pack_bits,
     write_ascending,
-    write_varint,
 )
 from encoding.view_codec import (
     DELTA,
@@ -94,9 +94,9 @@ def encode_delta(old: View, new: View) -> bytes:
     """Bytes that turn `old` into `new`; a few per changed owner, host, and size."""
     values = len(new.hosts) + 1
     out = bytearray([DELTA])
-    write_varint(out, old.epoch)
+    out += encode_varint(old.epoch)
     write_checksum(out, view_checksum(old))
-    write_varint(out, new.epoch)
+    out += encode_varint(new.epoch)
     out.append(new.sizes != old.sizes)
     if new.sizes != old.sizes:
         write_sizes(out, new.sizes)
@@ -104,7 +104,7 @@ def encode_delta(old: View, new: View) -> bytes:
     gone = [index for index, host in enumerate(old.hosts) if host not in wanted]
     write_ascending(out, np.array(gone, np.int64))
     write_hosts(out, [host for host in new.hosts if host not in known])
-    write_varint(out, new.ranks)
+    out += encode_varint(new.ranks)
     grown = _grown(old.sizes, new.sizes)
     out += pack_bits(new.active[grown] + 1, bits_for(values))
     moved = _moved(old, sizes=new.sizes, hosts=new.hosts, ranks=new.ranks)
