@@ -6,6 +6,8 @@ from probing import (
     FOLLOWUP_RULES,
     LEADER_RULES,
     MEMBER_RULES,
+    NATIVE_ANSWER_RULES,
+    NEXT_VERSION_RULES,
     PATH_RULES,
     RELEASES,
     LeaderModel,
@@ -14,14 +16,20 @@ from probing import (
     Standing,
 )
 from probing.member_rules import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
-from probing.release_data import ISSUES, LATEST_VERSION_SINCE
+from probing.release_data import (
+    ISSUES,
+    LATEST_VERSION_SINCE,
+    NATIVE_RELEASES,
+    NATIVE_VERSIONS,
+)
 
 _TOP = """# Which version a group speaks
 
 Printed by `python -m docs.generate` from the tables of `probing/`. Versions are those of the
 assignment protocol (KIP-268); *used* is what a member wrote, *received* what it was answered in,
 *common* the second number of the answer. In every table the first row that holds decides. Try it:
-`assignor negotiate --members 10/11,11/11 --release 2.8 --until-settled`."""
+`assignor negotiate --members 10/11,11/11 --release 2.8 --until-settled`, or with members of ours
+`assignor negotiate --members jvm:9/9,ours:11/11+101`."""
 
 _KAFKA_DIFFERENCES = """## Where the shipped code is not the KIP
 
@@ -34,6 +42,50 @@ _KAFKA_DIFFERENCES = """## Where the shipped code is not the KIP
   3, written in the leader's latest version, which older members cannot even read. Ours answers all
   of them in the lowest version."""
 
+_NATIVE = """## Members of ours among themselves and beside JVM members
+
+A member of ours writes a version of Kafka's with a *trailer* behind it, which JVM members do not
+see, or a *native* version (101 and up). It starts at 11 with a trailer, or at the lower version of
+Kafka's that it remembers; `start_version="latest"` starts at 101, as KIP-268 has it. With a version
+of Kafka's it advertises 11 and not 101, because a JVM leader hands out any version up to the lowest
+advertised one. To a JVM leader it is an ordinary KIP-268 member, and goes up to 11 at most.
+
+A leader of ours answers JVM members by the JVM rule over the JVM members alone. Members of ours do
+not count for it; each of them is answered on its own:"""
+
+_NEXT = """and is told on the way what to write at the *next* rebalance, whenever that comes. The
+first row that holds, for each member of ours:"""
+
+_PROMISES = """### What that promises, and what it does not
+
+Proved in every group of three that any number of bounces can lead to (JVM members of latest version
+2, 3, 4, 9, 11 and 12 with and without pins, ours of 101 and 102 with and without pins; every leader
+of every rebalance; bounces quicker and slower than the session, and in the middle of a rebalance):
+
+- Nobody is ever made to rejoin for a version by a leader of ours but JVM members, whose own rule
+  does it, and a member whose body could not be read (an incompatible later version), once.
+- Every group settles within two rebalances; within three if a JVM of a version above 11 becomes the
+  leader of members at 101.
+- A change of leader alone costs no rebalance. The exception is a *pinned member of ours* beside JVM
+  members: to a JVM leader its version 1 or 2 is everybody's, to ours it is not, so when one of ours
+  takes over from a JVM, the JVM members go up (or down to 11) once, and only they rejoin.
+- From 101 to 102 nobody ever rejoins. With the cautious start, neither does anybody for 103.
+- Without pins and without versions 1 and 2 nobody dies.
+
+A JVM leader ends the group, as it would with Kafka's own members, in two windows:
+
+- **a.** It reads versions 1 and 2 only (a real 1.1 or before) and a member of ours is not pinned;
+  or somebody writes 1 or 2, a member of ours writes at most 11, and that is above what the leader
+  reads (its latest version is below 11). The second half closes with the first rebalance that a
+  leader of ours holds, which brings its members down to 3; a JVM leader leaves it open.
+- **b.** Members of ours write 101, somebody writes 1 or 2, and a JVM leads before they have heard
+  of it. One undisturbed rebalance under any leader closes it. Who may still go back to a JVM with
+  `upgrade.from` up to 1.1 holds the finalized level at 11, and with it *b* cannot happen.
+
+The one who writes 1 or 2 is mostly a pinned JVM. A pinned member *of ours* does it as well: beside
+it, a JVM without a pin that joins and leads dies in the same way, and *a* does not close. Pin
+members of ours only while every JVM member in the group is of 1.1 or before, or pinned too."""
+
 
 _PINS = """`upgrade.from` 0.10.0 pins version 1, and 0.10.1 to 1.1 pin version 2; later values pin
 nothing. Up to 2.3 a value keeps the eager rebalance protocol."""
@@ -45,6 +97,7 @@ def render() -> str:
         _TOP,
         *_member_rules(),
         *_leader_rules(),
+        *_native_rules(),
         _KAFKA_DIFFERENCES,
         *_paths(),
         *_versions(),
@@ -139,6 +192,18 @@ def _leader_rules() -> list[str]:
     return parts
 
 
+def _native_rules() -> list[str]:
+    answers = [(rule.name, _template(rule.why)) for rule in NATIVE_ANSWER_RULES]
+    versions = [(rule.name, _template(rule.why)) for rule in NEXT_VERSION_RULES]
+    return [
+        _NATIVE,
+        _table(("answer", "why"), answers),
+        _NEXT,
+        _table(("the group has", "why"), versions),
+        _PROMISES,
+    ]
+
+
 def _paths() -> list[str]:
     rows = [
         (rule.name, "yes" if rule.possible else "no", _template(rule.why)) for rule in PATH_RULES
@@ -152,14 +217,27 @@ def _paths() -> list[str]:
 
 def _versions() -> list[str]:
     rows = [(str(version), since, what) for since, version, what in LATEST_VERSION_SINCE]
-    return ["## Versions", _table(("version", "since", "what it brought"), rows)]
+    native = [
+        (str(row.version), f"whose latest is at least {row.readable_since}", row.summary)
+        for row in NATIVE_VERSIONS
+    ]
+    programs = [
+        (row.name, ", ".join(map(str, row.native_versions)), row.summary) for row in NATIVE_RELEASES
+    ]
+    return [
+        "## Versions",
+        _table(("version", "since", "what it brought"), rows),
+        "12 to 100 are left to Kafka. From 101 on they are ours:",
+        _table(("version", "read by members", "what it is"), native),
+        _table(("release", "writes, beside 1 to 11", "what it is"), programs),
+    ]
 
 
 def _releases() -> list[str]:
     rows = [
         (
             release.name,
-            str(release.latest_version),
+            ", ".join(map(str, (release.latest_version, *release.native_versions))),
             release.leader_model.value,
             release.member_model.value,
             release.rebalance_protocol.value,
