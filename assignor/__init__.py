@@ -17,10 +17,11 @@ from assignor.errors import (
     TopologyError,
 )
 from assignor.fallback import fallback_prior
+from assignor.held import TasksHeld
 from assignor.high_availability import high_availability
 from assignor.leader import GroupAnswer, LeaderSettings, assign_group
 from assignor.listener import PartitionsByTask, TasksListener
-from assignor.member import MemberIdentity, Received, StreamsMember, TasksHeld
+from assignor.member import MemberIdentity, Received, StreamsMember
 from assignor.observer import (
     AnswersDecided,
     AssignmentTaken,

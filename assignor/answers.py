@@ -1,29 +1,39 @@
 """From a placement to the bytes of each member's answer.
 
-Partitions travel in the consumer protocol, sorted; the n-th task id belongs to the n-th partition.
-One wrong answer kills every JVM thread that gets it, so each answer is decoded again and compared
-before it may leave.
+Partitions travel in the consumer protocol, sorted; in Kafka's versions the n-th task id belongs to
+the n-th partition. Native members learn in the body or in a trailer what to write next, and get the
+routing view in the smallest form that is right for them and fits the broker's record. One wrong
+answer kills every JVM thread that gets it, so each is decoded again and compared before it leaves.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from assignor.endpoints import parse_endpoint
+from assignor.budget import GroupBudget, MemberBytes, fit_group, protocol_bytes
 from assignor.errors import TaskAssignmentError
+from assignor.partitions import TaskPlan
+from assignor.routing import group_view, host_map, task_sizes
 from encoding import (
     Assignment,
-    HostInfo,
+    NativeAssignment,
+    PartitionsByHost,
     TaskId,
     TopicPartition,
+    View,
+    ViewForm,
+    ViewForms,
+    ViewReference,
+    choose_view_form,
     decode_assignment,
     encode_assignment,
+    encode_view_forms,
 )
-from probing import Answer, Content, LeaderDecision
+from probing import EARLIEST_NATIVE_VERSION, Answer, Content, LeaderDecision
 
-# A host map exists from this version on, one for standbys from that.
+# A host map exists from this version on; native bodies carry a view instead.
 _HOSTS_SINCE = 2
-
-HostMap = Mapping[HostInfo, tuple[TopicPartition, ...]]
+_KEY_AND_LENGTH = 8
+_NO_HOSTS = PartitionsByHost()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +42,29 @@ class Placement:
 
     Attributes:
         active_by_member, standby_by_member: tasks; a member that is missing gets none.
+        warmup_by_member: those of the standby tasks that only warm up (KIP-441).
         partitions_by_member: partitions that a quarantined member keeps, without tasks.
         endpoint_by_member: `host:port` of members that serve queries.
     """
 
     active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
     standby_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
+    warmup_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
     partitions_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     endpoint_by_member: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeMember:
+    """What the leader needs to know of a native member to answer it.
+
+    Attributes:
+        version: native version of the body or trailer that it can read.
+        held: the view that it reported, or None.
+    """
+
+    version: int
+    held: ViewReference | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,80 +76,205 @@ class MemberAnswer:
     assignment: Assignment
 
 
-def build_answers(
-    decision: LeaderDecision,
-    placement: Placement,
-    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
-) -> dict[str, MemberAnswer]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRequest:
+    """Everything that the answers of one generation are made from.
+
+    Attributes:
+        decision: versions and contents, by `probing`.
+        placement: tasks, by a strategy.
+        plan: all tasks and their partitions.
+        natives: native members by id.
+        subscription_bytes: size of every member's subscription, by id.
+        known_versions: what the leader reads and writes; answers are checked with it.
+        held_view: the view that this leader holds, or None.
+        limit: bytes that the broker takes for the group's record.
+    """
+
+    decision: LeaderDecision
+    placement: Placement
+    plan: TaskPlan
+    natives: Mapping[str, NativeMember]
+    subscription_bytes: Mapping[str, int]
+    known_versions: tuple[int, ...]
+    held_view: View | None
+    limit: int
+
+
+def build_answers(request: GroupRequest) -> tuple[dict[str, MemberAnswer], GroupBudget]:
     """Write every member's answer, each in the version decided for it.
 
     Raises:
         TaskAssignmentError: bytes do not say what was meant (a defect; nothing is sent).
     """
-    hosts = _hosts(placement, placement.active_by_member, partitions_by_task)
-    standby_hosts = _hosts(placement, placement.standby_by_member, partitions_by_task)
-    return {
-        answer.member_id: _build(
-            answer, decision.error_code, placement, partitions_by_task, (hosts, standby_hosts)
-        )
-        for answer in decision.answers
-    }
+    shared = _share(request)
+    forms = shared.forms
+    drafts = {one.member_id: _draft(request, one, shared) for one in request.decision.answers}
+    budget = fit_group(
+        [_bytes_of(request, member, draft, forms) for member, draft in drafts.items()],
+        limit=request.limit,
+    )
+    answers = {}
+    for member, draft in drafts.items():
+        form = budget.form_by_member[member]
+        native = request.natives.get(member)
+        if forms is not None and native is not None and form is not ViewForm.NONE:
+            draft = _with_view(draft, form, forms.bytes_of(form, native.held))  # noqa: PLW2901
+        _check(member, draft, request.known_versions)
+        answers[member] = draft
+    return answers, budget
 
 
-def _build(
-    answer: Answer,
-    error_code: int,
-    placement: Placement,
-    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
-    hosts: tuple[HostMap, HostMap],
-) -> MemberAnswer:
-    member = answer.member_id
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shared:
+    """What many answers hold, made once."""
+
+    hosts: PartitionsByHost
+    standby_hosts: PartitionsByHost
+    forms: ViewForms | None
+    sizes: tuple[int, ...]
+    source_counts: Mapping[str, int]
+
+
+def _share(request: GroupRequest) -> _Shared:
+    hosts, standby_hosts = _host_maps(request)
+    inputs = request.plan.partitions_by_task if request.natives else {}
+    topics = sorted({p.topic for partitions in inputs.values() for p in partitions})
+    return _Shared(
+        hosts=hosts,
+        standby_hosts=standby_hosts,
+        forms=_view_forms(request),
+        sizes=task_sizes(inputs),
+        source_counts={topic: request.plan.partition_counts[topic] for topic in topics},
+    )
+
+
+def _host_maps(request: GroupRequest) -> tuple[PartitionsByHost, PartitionsByHost]:
+    """Kafka's host maps, if anybody gets them."""
+    placement, inputs = request.placement, request.plan.partitions_by_task
+    if not placement.endpoint_by_member:
+        return _NO_HOSTS, _NO_HOSTS
+    endpoints = placement.endpoint_by_member
+    return (
+        host_map(endpoints, placement.active_by_member, inputs),
+        host_map(endpoints, placement.standby_by_member, inputs),
+    )
+
+
+def _view_forms(request: GroupRequest) -> ViewForms | None:
+    """The view in all its forms, if anybody reads views and anybody serves queries."""
+    if not request.natives:
+        return None
+    reported = [native.held for native in request.natives.values() if native.held is not None]
+    placement = request.placement
+    view = group_view(
+        endpoint_by_member=placement.endpoint_by_member,
+        active_by_member=placement.active_by_member,
+        standby_by_member=placement.standby_by_member,
+        plan=request.plan,
+        previous=request.held_view,
+        reported=reported,
+    )
+    if view is None:
+        return None
+    older = [request.held_view] if request.held_view is not None and reported else []
+    return encode_view_forms(view, older)
+
+
+def _draft(request: GroupRequest, answer: Answer, shared: _Shared) -> MemberAnswer:
+    """An answer without a view."""
+    member, placement = answer.member_id, request.placement
+    inputs = request.plan.partitions_by_task
+    native = request.natives.get(member) if answer.native is not None else None
     is_error = answer.content is Content.ERROR
     is_bare = is_error or answer.content is Content.EMPTY
     tasks = () if is_bare else placement.active_by_member.get(member, ())
     standby = () if is_bare else placement.standby_by_member.get(member, ())
-    pairs = sorted((p, task) for task in tasks for p in partitions_by_task[task])
-    kept = placement.partitions_by_member.get(member, ())
-    has_hosts = answer.version >= _HOSTS_SINCE and not is_error
+    pairs = sorted((p, task) for task in tasks for p in inputs[task])
+    active = tuple(task for _, task in pairs)
+    is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
+    if is_native_layout:
+        active = tuple(sorted(set(active)))
+    has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_error
     assignment = Assignment(
         version=answer.version,
         commonly_supported_version=answer.commonly_supported_version,
-        active_tasks=tuple(task for _, task in pairs),
-        standby_tasks={task: partitions_by_task[task] for task in standby},
-        partitions_by_host=hosts[0] if has_hosts else {},
-        standby_partitions_by_host=hosts[1] if has_hosts else {},
-        error_code=error_code if is_error else 0,
+        active_tasks=active,
+        standby_tasks={task: () if is_native_layout else inputs[task] for task in standby},
+        partitions_by_host=shared.hosts if has_hosts else _NO_HOSTS,
+        standby_partitions_by_host=shared.standby_hosts if has_hosts else _NO_HOSTS,
+        error_code=request.decision.error_code if is_error else 0,
+        native=None if native is None else _native_part(request, answer, native, shared),
     )
-    user_data = encode_assignment(assignment)
-    _check(member, assignment, user_data)
-    partitions = tuple(p for p, _ in pairs) or tuple(sorted(kept))
-    return MemberAnswer(partitions=partitions, user_data=user_data, assignment=assignment)
+    partitions = tuple(p for p, _ in pairs) or placement.partitions_by_member.get(member, ())
+    return MemberAnswer(
+        partitions=tuple(sorted(partitions)),
+        user_data=encode_assignment(assignment),
+        assignment=assignment,
+    )
 
 
-def _hosts(
-    placement: Placement,
-    tasks_by_member: Mapping[str, tuple[TaskId, ...]],
-    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
-) -> dict[HostInfo, tuple[TopicPartition, ...]]:
-    hosts: dict[HostInfo, set[TopicPartition]] = {}
-    for member, endpoint in sorted(placement.endpoint_by_member.items()):
-        host = parse_endpoint(endpoint)
-        if host is not None:
-            found = hosts.setdefault(host, set())
-            for task in tasks_by_member.get(member, ()):
-                found.update(partitions_by_task[task])
-    return {host: tuple(sorted(partitions)) for host, partitions in sorted(hosts.items())}
+def _native_part(
+    request: GroupRequest, answer: Answer, native: NativeMember, shared: _Shared
+) -> NativeAssignment:
+    return NativeAssignment(
+        version=answer.version if answer.version >= EARLIEST_NATIVE_VERSION else native.version,
+        commonly_supported_version=max(native.version, answer.commonly_supported_version),
+        sizes=shared.sizes,
+        warmup_tasks=request.placement.warmup_by_member.get(answer.member_id, ()),
+        partition_counts=shared.source_counts,
+        next_version=answer.next_version,
+        subscription_read=answer.subscription_read,
+    )
 
 
-def _check(member: str, meant: Assignment, user_data: bytes) -> None:
-    said = decode_assignment(user_data)
+def _bytes_of(
+    request: GroupRequest, member: str, draft: MemberAnswer, forms: ViewForms | None
+) -> MemberBytes:
+    """What a member costs the group's record, in each form that would be right for it."""
+    size = len(draft.user_data)
+    by_form = {ViewForm.NONE: size}
+    native = request.natives.get(member)
+    if forms is not None and native is not None and draft.assignment.native is not None:
+        best = choose_view_form(forms, native.held)
+        view = len(forms.bytes_of(best, native.held))
+        by_form[best] = size + view + _KEY_AND_LENGTH
+    return MemberBytes(
+        member_id=member,
+        subscription=request.subscription_bytes[member],
+        answer_by_form=by_form,
+        protocol=protocol_bytes(topics=(), partitions=draft.partitions, member_id=member),
+    )
+
+
+def _with_view(draft: MemberAnswer, form: ViewForm, data: bytes) -> MemberAnswer:
+    native = draft.assignment.native
+    if native is None:
+        return draft
+    match form:
+        case ViewForm.FULL:
+            native = replace(native, view_full=data)
+        case ViewForm.DELTA:
+            native = replace(native, view_delta=data)
+        case ViewForm.REFERENCE:
+            native = replace(native, view_reference=data)
+        case ViewForm.NONE:
+            return draft
+    assignment = replace(draft.assignment, native=native)
+    return replace(draft, assignment=assignment, user_data=encode_assignment(assignment))
+
+
+def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) -> None:
+    meant = draft.assignment
+    said = decode_assignment(draft.user_data, known_versions=known_versions)
     agrees = (
         said.version == meant.version
         and said.active_tasks == meant.active_tasks
-        and dict(said.standby_tasks) == dict(meant.standby_tasks)
+        and said.standby_tasks == meant.standby_tasks
+        and (said.native is None) == (meant.native is None)
     )
     if not agrees:
         raise TaskAssignmentError(
             f"the answer for {member} does not decode to what was decided (version "
-            f"{meant.version}, {len(user_data)} bytes); this is a defect, please report it"
+            f"{meant.version}, {len(draft.user_data)} bytes); this is a defect, please report it"
         )

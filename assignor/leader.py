@@ -9,7 +9,8 @@ says it owns, and is reported.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.answers import MemberAnswer, Placement, build_answers
+from assignor.answers import GroupRequest, MemberAnswer, NativeMember, Placement, build_answers
+from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused, TaskAssignmentError
 from assignor.partitions import TaskPlan, plan_tasks
@@ -27,11 +28,8 @@ from assignor.subscriptions import (
 )
 from assignor.threads import assign_threads
 from assignor.topology import Subtopology
-from encoding import AssignorError, TaskId
-from probing import Content, LeaderDecision, Release, decide_answers
-
-# What a default broker stores of one group: all subscriptions and assignments in one record.
-GROUP_RECORD_LIMIT = 1_048_588
+from encoding import AssignorError, TaskId, View, ViewReference
+from probing import EARLIEST_NATIVE_VERSION, Content, LeaderDecision, Release, decide_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +41,14 @@ class LeaderSettings:
         subtopologies: of its own topology.
         config: settings for the strategy.
         strategy: places tasks on clients.
+        group_record_limit: bytes that the broker takes for all blobs of a group together.
     """
 
     release: Release
     subtopologies: tuple[Subtopology, ...]
     config: AssignmentConfig
     strategy: Strategy = sticky
+    group_record_limit: int = GROUP_RECORD_LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +76,7 @@ def assign_group(
     partition_counts: Mapping[str, int],
     *,
     end_offset_sums: Mapping[TaskId, int] | None = None,
+    held_view: View | None = None,
 ) -> GroupAnswer:
     """Decide the versions, place the tasks, write the answers.
 
@@ -85,6 +86,7 @@ def assign_group(
         partition_counts: source topic -> partitions; a topic that is missing is not known yet, and
             its subtopologies wait without an error.
         end_offset_sums: stateful task -> sum of the end offsets of its changelogs, where known.
+        held_view: the routing view that this leader got as a member, for deltas against it.
 
     Raises:
         LeaderRefused: a leader of this release dies of the group's versions, as Kafka's did.
@@ -108,14 +110,19 @@ def assign_group(
         out = frozenset(decision.quarantined_members)
         placement, said = _place(settings, read, plan, out, end_offset_sums or {})
         warnings += said
-    answers = build_answers(decision, placement, plan.partitions_by_task)
-    total = sum(len(m.user_data) for m in members) + sum(len(a.user_data) for a in answers.values())
-    if total > GROUP_RECORD_LIMIT:
-        warnings.append(
-            f"subscriptions and assignments are {total} bytes together, over the "
-            f"{GROUP_RECORD_LIMIT} that a default broker stores of a group; raise its "
-            "message.max.bytes or drop application.server"
+    answers, budget = build_answers(
+        GroupRequest(
+            decision=decision,
+            placement=placement,
+            plan=plan,
+            natives=_natives(settings.release, read),
+            subscription_bytes={m.member_id: len(m.user_data) for m in members},
+            known_versions=settings.release.readable_versions,
+            held_view=held_view,
+            limit=settings.group_record_limit,
         )
+    )
+    warnings += [budget.warning] if budget.warning else []
     return GroupAnswer(
         answers=answers,
         decision=decision,
@@ -127,6 +134,23 @@ def assign_group(
         ),
         warnings=tuple(warnings),
     )
+
+
+def _natives(release: Release, read: Sequence[ReadMember]) -> dict[str, NativeMember]:
+    """Members that read native bodies, as a leader of ours sees them; a JVM leader sees none."""
+    natives = {}
+    for one in read:
+        versions = versions_of(one)
+        theirs = versions.native_version
+        if release.is_native and theirs is not None:
+            version = max(
+                (v for v in release.native_versions if v <= theirs), default=EARLIEST_NATIVE_VERSION
+            )
+            held = None
+            if one.native is not None and one.native.view_epoch >= 0:
+                held = ViewReference(one.native.view_epoch, one.native.view_checksum)
+            natives[one.member.member_id] = NativeMember(version=version, held=held)
+    return natives
 
 
 def _by_id(member: GroupMember) -> str:

@@ -5,33 +5,45 @@ does what the commands say. The member never raises for what a leader sent: what
 followed becomes a `failure`, a sentence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Literal
 from uuid import UUID
 
 from assignor.endpoints import parse_endpoint
 from assignor.errors import MemberRefused
+from assignor.held import TasksHeld, UnfollowableAnswer, held_tasks, held_view, view_routing
+from assignor.routing import Routing
+from assignor.topology import Subtopology
 from encoding import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
     Assignment,
     DecodeError,
+    NativeSubscription,
     Subscription,
     TaskId,
     TaskOffsetSums,
     TopicPartition,
+    View,
     decode_assignment,
     encode_subscription,
+    view_reference,
 )
 from probing import (
+    EARLIEST_NATIVE_VERSION,
     AssignmentReceived,
     Command,
     IgnoreTasks,
     KeepVersion,
     MemberModel,
     MemberState,
+    NativeAnswer,
     Refuse,
     Release,
+    SubscriptionVersion,
+    WriteNextTime,
     member_step,
     start_member,
     subscription_version,
@@ -50,19 +62,15 @@ class MemberIdentity:
         process_id: of its process; outlives restarts.
         user_endpoint: `host:port` for interactive queries, or None.
         client_tags: KIP-708 tags.
+        rack: `client.rack`, or None; said by native members.
+        instance_id: `group.instance.id` of a static member, or None; said by native members.
     """
 
     process_id: UUID
     user_endpoint: str | None = None
     client_tags: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TasksHeld:
-    """Tasks of a member with their input partitions, and the routing map that came with them."""
-
-    active: Mapping[TaskId, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    standby: Mapping[TaskId, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    rack: str | None = None
+    instance_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,25 +96,43 @@ class StreamsMember:
     Attributes:
         state: which version it writes next, and why.
         held: the tasks of its last assignment.
+        view: the group's routing view, when a leader of ours sent one and it is still right.
+        routing: partitions by the host that serves them, from the view or from Kafka's host maps.
     """
 
     def __init__(
-        self, release: Release, identity: MemberIdentity, *, upgrade_from: str | None = None
+        self,
+        release: Release,
+        identity: MemberIdentity,
+        *,
+        subtopologies: Sequence[Subtopology] = (),
+        upgrade_from: str | None = None,
+        start_version: Literal["latest"] | None = None,
     ) -> None:
         """Start a member that has not joined yet.
 
         Args:
             release: what it can read and write, and whose rules it follows.
             identity: what it says about itself.
+            subtopologies: of its topology; native answers name tasks only, and what a task reads
+                is derived from here.
             upgrade_from: as in Kafka Streams' setting.
+            start_version: "latest" writes the latest native version at once, as KIP-268 does.
 
         Raises:
             ReleaseError: the release does not accept this value of `upgrade.from`.
         """
         self._release = release
         self._identity = identity
-        self.state: MemberState = start_member(release, upgrade_from=upgrade_from)
+        self._subtopologies = tuple(subtopologies)
+        self._fingerprint = _fingerprint(self._subtopologies)
+        self.state: MemberState = start_member(
+            release, upgrade_from=upgrade_from, start_version=start_version
+        )
         self.held = TasksHeld()
+        self.view: View | None = None
+        self.routing = Routing()
+        self._sizes: tuple[int, ...] = ()
         self._unique = -1
 
     def subscription(
@@ -136,17 +162,14 @@ class StreamsMember:
             user_endpoint=self._identity.user_endpoint,
             task_offset_sums=TaskOffsetSums.from_mapping(sums),
             unique_field=(self._unique + 128) % 256 - 128,
-            error_code=error_code,
+            error_code=int(error_code),
             client_tags=self._identity.client_tags,
+            native=self._native_part(version),
         )
-        return value, encode_subscription(value) + self._nonce(value.version)
+        return value, encode_subscription(value) + self._nonce(value)
 
     def receive(
-        self,
-        partitions: tuple[TopicPartition, ...],
-        user_data: bytes,
-        *,
-        now_ms: int,
+        self, partitions: tuple[TopicPartition, ...], user_data: bytes, *, now_ms: int
     ) -> Received:
         """Take an answer: tasks are held from now on, and probing says what comes next.
 
@@ -155,62 +178,108 @@ class StreamsMember:
             user_data: the assignment blob.
             now_ms: epoch milliseconds, the clock of `next_rebalance_ms`.
         """
+        known = self._release.readable_versions
         try:
-            assignment = decode_assignment(user_data, known_versions=self._release.known_versions)
+            assignment = decode_assignment(user_data, known_versions=known)
         except DecodeError as error:
-            self.held = TasksHeld()
+            self.forget_tasks()
             return Received(assignment=None, failure=f"the leader's answer is unreadable: {error}")
+        routing = self._take_routing(assignment)
         event = AssignmentReceived(
             received_version=assignment.version,
             commonly_supported_version=assignment.commonly_supported_version,
             error_code=assignment.error_code,
-            host_missing=self._is_missing(assignment),
+            host_missing=self._is_missing(routing),
             next_rebalance_ms=assignment.next_rebalance_ms,
             now_ms=now_ms,
+            native=_native_answer(assignment) if self._release.is_native else None,
         )
         self.state, commands = member_step(self.state, event)
-        for_version = not any(isinstance(command, KeepVersion) for command in commands)
+        for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
         received = Received(assignment=assignment, commands=commands, for_version=for_version)
         if any(isinstance(command, IgnoreTasks) for command in commands):
             return received
         refusals = [command.why for command in commands if isinstance(command, Refuse)]
-        failure = refusals[0] if refusals else _mismatch(partitions, assignment)
-        if failure:
-            self.held = TasksHeld()
-            return replace(received, failure=failure)
-        active: dict[TaskId, tuple[TopicPartition, ...]] = {}
-        for task, partition in zip(assignment.active_tasks, sorted(partitions), strict=True):
-            active[task] = (*active.get(task, ()), partition)
-        self.held = TasksHeld(active=active, standby=assignment.standby_tasks)
+        if refusals:
+            self.forget_tasks()
+            return replace(received, failure=refusals[0])
+        try:
+            self.held = held_tasks(assignment, partitions, self._subtopologies)
+        except UnfollowableAnswer as error:
+            self.forget_tasks()
+            return replace(received, failure=str(error))
+        self.routing = routing
         return received
 
     def forget_tasks(self) -> None:
         """Stop claiming tasks: the group went on without this member, so others run them now."""
         self.held = TasksHeld()
 
-    def _is_missing(self, assignment: Assignment) -> bool:
+    def _take_routing(self, assignment: Assignment) -> Routing:
+        """Keep the view that the answer carries, if it fits; derive who hosts what."""
+        native = assignment.native
+        if native is None or not self._release.is_native:
+            return Routing(
+                active=assignment.partitions_by_host,
+                standby=assignment.standby_partitions_by_host,
+            )
+        self._sizes = native.sizes
+        self.view = held_view(self.view, native)
+        if self.view is None:
+            return Routing()
+        return view_routing(self.view, self._subtopologies, native.partition_counts)
+
+    def _is_missing(self, routing: Routing) -> bool:
         """Whether this member serves queries but the routing map does not name it (KAFKA-9568)."""
         endpoint = self._identity.user_endpoint
-        if not endpoint or not assignment.partitions_by_host:
+        if not endpoint or not routing.active:
             return False
-        return parse_endpoint(endpoint) not in assignment.partitions_by_host
+        return parse_endpoint(endpoint) not in routing.active
 
-    def _nonce(self, version: int) -> bytes:
-        """A changing byte behind the fields of versions that have no unique field.
+    def _native_part(self, version: SubscriptionVersion) -> NativeSubscription | None:
+        """What only members of ours say: in the body, or in the trailer behind Kafka's fields."""
+        if version.native is None:
+            return None
+        held = None if self.view is None else view_reference(self.view)
+        return NativeSubscription(
+            version=version.used if version.used >= EARLIEST_NATIVE_VERSION else version.native,
+            latest_supported_version=version.native,
+            instance_id=self._identity.instance_id,
+            rack=self._identity.rack,
+            sizes=self._sizes,
+            fingerprint=self._fingerprint,
+            nonce=self._unique + 1,
+            view_epoch=-1 if held is None else held.epoch,
+            view_checksum=0 if held is None else held.checksum,
+            pinned_version=version.used if version.pinned else None,
+        )
+
+    def _nonce(self, value: Subscription) -> bytes:
+        """A changing byte behind the fields of Kafka's versions that have no unique field.
 
         Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
         and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455).
+        Native members need none: their trailer has a nonce.
         """
-        if version >= _UNIQUE_FIELD_SINCE or self._release.member_model in _FORCES_REBALANCES:
+        has_own = value.native is not None or value.version >= _UNIQUE_FIELD_SINCE
+        if has_own or self._release.member_model in _FORCES_REBALANCES:
             return b""
         return bytes([self._unique % 256])
 
 
-def _mismatch(partitions: tuple[TopicPartition, ...], assignment: Assignment) -> str:
-    """Why partitions and task ids do not pair up, or ""."""
-    if len(partitions) == len(assignment.active_tasks):
-        return ""
-    return (
-        f"{len(partitions)} partitions were assigned but {len(assignment.active_tasks)} active "
-        "task ids; the leader's answer is broken, look at the leader's log"
+def _fingerprint(subtopologies: Sequence[Subtopology]) -> bytes:
+    """8 bytes that are equal for equal topologies, or none without a topology."""
+    if not subtopologies:
+        return b""
+    said = "\n".join(repr(subtopology) for subtopology in subtopologies)
+    return blake2b(said.encode(), digest_size=8).digest()
+
+
+def _native_answer(assignment: Assignment) -> NativeAnswer | None:
+    """What a leader of ours says beside Kafka's two numbers, or None from a JVM leader."""
+    native = assignment.native
+    if native is None:
+        return None
+    return NativeAnswer(
+        next_version=native.next_version, subscription_read=native.subscription_read
     )

@@ -24,7 +24,8 @@ class AnswersDecided:
     """This member led: the version of all answers, the rule that fired, who stood out.
 
     `joined` lists (member id, used version, latest supported version) of every readable member;
-    `empty_members` are those answered without tasks because of their version.
+    `empty_members` are those answered without tasks because of their version; `next_version` is
+    what native members without a pin are told to write next, 0 where there are none.
     """
 
     version: int
@@ -38,11 +39,15 @@ class AnswersDecided:
     warnings: tuple[str, ...] = ()
     joined: tuple[tuple[str, int, int], ...] = ()
     empty_members: tuple[str, ...] = ()
+    next_version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentTaken:
-    """An assignment was decoded and taken; `error_code` as in `encoding.AssignorError`."""
+    """An assignment was decoded and taken.
+
+    `error_code` as in `encoding.AssignorError`; `next_version` is what this member writes next.
+    """
 
     generation: int
     version: int
@@ -50,6 +55,7 @@ class AssignmentTaken:
     active_tasks: tuple[TaskId, ...]
     standby_tasks: tuple[TaskId, ...]
     error_code: int
+    next_version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

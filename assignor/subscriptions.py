@@ -15,12 +15,13 @@ from encoding import (
     AssignorError,
     DecodeError,
     FutureSubscription,
+    NativeSubscription,
     Subscription,
     TaskId,
     TopicPartition,
     decode_subscription,
 )
-from probing import MemberVersions, Release
+from probing import EARLIEST_NATIVE_VERSION, MemberVersions, Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +63,16 @@ class ReadMember:
             else self.subscription.latest_supported_version
         )
 
+    @property
+    def native(self) -> NativeSubscription | None:
+        """What a native member says beyond Kafka's fields, where it can be read."""
+        return self.subscription.native if isinstance(self.subscription, Subscription) else None
+
 
 def read_member(member: GroupMember, release: Release) -> ReadMember:
     """Decode a member's blob as `release` would; never raises."""
     try:
-        value = decode_subscription(member.user_data, known_versions=release.known_versions)
+        value = decode_subscription(member.user_data, known_versions=release.readable_versions)
     except DecodeError as error:
         return ReadMember(member=member, subscription=None, unreadable=str(error))
     return ReadMember(member=member, subscription=value)
@@ -82,10 +88,17 @@ def versions_of(one: ReadMember) -> MemberVersions:
             latest_supported_version=0,
             quarantined=True,
         )
+    native = one.native
+    readable = native is not None or value.version < EARLIEST_NATIVE_VERSION
+    latest_native = None if native is None else native.latest_supported_version
     return MemberVersions(
         member_id=one.member.member_id,
         used_version=value.version,
         latest_supported_version=value.latest_supported_version,
+        # Of a body that cannot be read, the second number still says what its writer reads.
+        native_version=latest_native if readable else value.latest_supported_version,
+        readable=readable,
+        pinned=native is not None and native.pinned_version is not None,
     )
 
 

@@ -11,9 +11,20 @@ def test_one_bounce_from_3_1_to_native_is_good(bounce):
     assert run.report["ok"]
     assert run.report["duplicates"] == 0
     assert [b["upgrade_from"] for b in run.report["bounces"]] == [None]
-    assert set(run.numbers("versions")["used"].values()) == {11}
+    # The last bounced leader is ours: everybody learns to write 101 next time, nobody rejoins.
+    assert set(run.numbers("versions")["used"].values()) == {101}
     assert run.numbers("rebalances")["membership"] <= 6
     assert run.report["bounce_seconds"] < 20
+
+
+@pytest.mark.kip("268-19", "loop")
+def test_a_bounce_among_native_members_costs_no_rebalance_for_the_version(bounce):
+    run = bounce("--from native --to next --order leader-first")
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["version"] == 0
+    assert run.numbers("rebalances")["total"] == run.numbers("rebalances")["membership"]
+    assert set(run.numbers("versions")["used"].values()) == {102}
+    assert run.steps("rejoin") == []
 
 
 @pytest.mark.kip("268-13", "loop")

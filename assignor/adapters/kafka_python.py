@@ -11,7 +11,7 @@ calls of `poll`.
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
@@ -21,14 +21,14 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from assignor.adapters.followup import FollowupTimer
-from assignor.answers import MemberAnswer
+from assignor.adapters.kafka_wire import decided, group_member, to_wire
 from assignor.config import config_from_mapping
 from assignor.errors import LeaderRefused
-from assignor.leader import GroupAnswer, LeaderSettings, assign_group
+from assignor.held import TasksHeld
+from assignor.leader import LeaderSettings, assign_group
 from assignor.listener import TasksListener
-from assignor.member import MemberIdentity, Received, StreamsMember, TasksHeld
+from assignor.member import MemberIdentity, Received, StreamsMember
 from assignor.observer import (
-    AnswersDecided,
     AssignmentTaken,
     MemberFailed,
     Observation,
@@ -36,12 +36,12 @@ from assignor.observer import (
     RejoinRequested,
     SubscriptionWritten,
 )
+from assignor.routing import Routing
 from assignor.state import Strategy
 from assignor.sticky import sticky
-from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
 from encoding import RebalanceError, TaskId, TopicPartition
-from probing import ClearSchedule, Content, RejoinNow, ReportError, ScheduleRebalance, find_release
+from probing import ClearSchedule, RejoinNow, ReportError, ScheduleRebalance, find_release
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +62,11 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         process_id: identity of the process; random when not given. Give the same one after a
             restart and to all consumers of a process, so that its tasks come back.
         upgrade_from: as Kafka Streams' `upgrade.from`.
+        start_version: "latest" writes the latest native version at once (KIP-268's optimistic
+            start); the default starts at a version that every modern JVM leader reads.
         endpoint: `host:port` where this member answers interactive queries.
         client_tags: KIP-708 tags.
+        rack: the consumer's `client_rack`.
         listener: told about tasks; see `assignor.TasksListener`.
         strategy: `(GroupState) -> TaskAssignment`.
         observer: told about every step of a rebalance; see `assignor.observer`.
@@ -83,8 +86,10 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         application_id: str,
         process_id: UUID | None = None,
         upgrade_from: str | None = None,
+        start_version: Literal["latest"] | None = None,
         endpoint: str | None = None,
         client_tags: Mapping[str, str] | None = None,
+        rack: str | None = None,
         listener: TasksListener | None = None,
         strategy: Strategy = sticky,
         observer: Observer | None = None,
@@ -100,9 +105,16 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         identity = MemberIdentity(
             process_id=process_id or uuid4(),
             user_endpoint=endpoint,
+            rack=rack,
             client_tags=dict(client_tags or {}),
         )
-        self._member = StreamsMember(self._leader.release, identity, upgrade_from=upgrade_from)
+        self._member = StreamsMember(
+            self._leader.release,
+            identity,
+            subtopologies=self._leader.subtopologies,
+            upgrade_from=upgrade_from,
+            start_version=start_version,
+        )
         self._listener = listener or TasksListener()
         self._observer = observer
         self._told = TasksHeld()
@@ -117,6 +129,11 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
     def tasks(self) -> TasksHeld:
         """Active and standby tasks of the last assignment."""
         return self._member.held
+
+    @property
+    def routing(self) -> Routing:
+        """Partitions by the host that serves them, as of the last assignment."""
+        return self._member.routing
 
     def attach(self, consumer: Any) -> None:
         """Connect to the consumer that this instance was given to, for rejoins and follow-ups.
@@ -159,21 +176,21 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
             LeaderRefused: the emulated release dies of the versions in the group.
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
-        group = [_group_member(member) for member in members]
+        group = [group_member(member) for member in members]
         topics = {t for s in self._leader.subtopologies for t in s.source_topics}
         counts = {t: len(cluster.partitions_for_topic(t) or ()) for t in sorted(topics)}
         try:
-            answer = assign_group(self._leader, group, counts)
+            answer = assign_group(self._leader, group, counts, held_view=self._member.view)
         except LeaderRefused as error:
             self._fail(str(error))
             raise
         except RebalanceError as error:
             self._report(str(error))
             raise
-        self._observe(_decided(answer))
+        self._observe(decided(answer))
         for warning in answer.warnings:
             _log.warning("%s", warning)
-        return {member: _wire(one) for member, one in answer.answers.items()}
+        return {member: to_wire(one) for member, one in answer.answers.items()}
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Take the answer of the leader; never raises."""
@@ -222,6 +239,7 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
                     active_tasks=tuple(sorted(self._member.held.active)),
                     standby_tasks=tuple(sorted(self._member.held.standby)),
                     error_code=received.assignment.error_code,
+                    next_version=self._member.state.used_version,
                 )
             )
         self._follow(received, used_before=used_before)
@@ -296,47 +314,3 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
                 *self.failures[1 - _KEPT_FAILURES :],
                 f"{type(error).__name__}: {error}",
             ]
-
-
-def _group_member(member: Any) -> GroupMember:
-    metadata = member.metadata
-    owned = getattr(metadata, "owned_partitions", None) or []
-    return GroupMember(
-        member_id=member.member_id,
-        user_data=bytes(metadata.user_data or b""),
-        owned_partitions=tuple(
-            TopicPartition(entry.topic, partition)
-            for entry in owned
-            for partition in entry.partitions
-        ),
-    )
-
-
-def _wire(answer: MemberAnswer) -> ConsumerProtocolAssignment:
-    partitions: dict[str, list[int]] = {}
-    for topic, partition in answer.partitions:
-        partitions.setdefault(topic, []).append(partition)
-    return ConsumerProtocolAssignment(
-        version=1,
-        assigned_partitions=sorted(partitions.items()),
-        user_data=answer.user_data,
-    )
-
-
-def _decided(answer: GroupAnswer) -> AnswersDecided:
-    decision = answer.decision
-    return AnswersDecided(
-        version=decision.version,
-        commonly_supported_version=decision.commonly_supported_version,
-        members=len(answer.answers),
-        rule=decision.rule,
-        why=decision.why,
-        version_probing=decision.version_probing,
-        future_members=decision.future_members,
-        quarantined_members=tuple(sorted(answer.quarantined)),
-        warnings=answer.warnings,
-        joined=answer.joined,
-        empty_members=tuple(
-            one.member_id for one in decision.answers if one.content is Content.EMPTY
-        ),
-    )

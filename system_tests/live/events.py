@@ -69,6 +69,7 @@ class AssignmentTaken:
     active_tasks: tuple[str, ...]
     standby_tasks: tuple[str, ...]
     error_code: int
+    next_version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

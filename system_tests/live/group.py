@@ -124,6 +124,7 @@ class GroupView:
                 self.leader, self.decision = report.member, report.event
             case AssignmentTaken() as taken:
                 member.generation = taken.generation
+                member.used_version = taken.next_version
                 member.active_tasks = taken.active_tasks
                 member.standby_tasks = taken.standby_tasks
                 member.rejoin_pending = False

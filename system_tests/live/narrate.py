@@ -119,6 +119,8 @@ def _answers(decision: AnswersDecided) -> str:
         text += f" common v{common}"
     if decision.empty_members:
         text += f", empty to {' '.join(_short(name) for name in decision.empty_members)}"
+    if decision.next_version not in (0, decision.version):
+        text += f", next v{decision.next_version}"
     return f"{text}  version probing" if decision.version_probing else text
 
 

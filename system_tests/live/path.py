@@ -48,7 +48,7 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
         stages=(_stage(after, None),)
         if one_bounce
         else tuple(_stage(find_release(b.release), b.upgrade_from) for b in path.bounces),
-        promised_versions=(after.latest_version,),
+        promised_versions=(after.latest_native_version or after.latest_version,),
         notes=(*path.reasons, *path.notes),
         advice=_advice(path),
     )

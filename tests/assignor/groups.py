@@ -29,7 +29,12 @@ def process_id(number):
 
 def start(release="native", *, number=0, upgrade_from=None, endpoint=None):
     identity = MemberIdentity(process_id=process_id(number), user_endpoint=endpoint)
-    return StreamsMember(find_release(release), identity, upgrade_from=upgrade_from)
+    return StreamsMember(
+        find_release(release),
+        identity,
+        subtopologies=TOPOLOGY.subtopologies("app"),
+        upgrade_from=upgrade_from,
+    )
 
 
 @dataclass
@@ -61,7 +66,12 @@ class Group:
             for name, member in self.members.items()
         ]
         settings = self.settings(self.members[leader].release_name)
-        self.last = assign_group(settings, [*blobs, *extra], {"lines": self.partitions})
+        self.last = assign_group(
+            settings,
+            [*blobs, *extra],
+            {"lines": self.partitions},
+            held_view=self.members[leader].view,
+        )
         return {
             name: member.receive(
                 self.last.answers[name].partitions, self.last.answers[name].user_data, now_ms=0

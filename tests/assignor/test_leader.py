@@ -67,7 +67,7 @@ def test_the_host_map_names_who_runs_what():
     group.join("b", endpoint="[::1]:2")
     group.join("c")
     group.round("a")
-    hosts = group.last.answers["c"].assignment.partitions_by_host
+    hosts = group.members["c"].routing.active
     assert {tuple(host) for host in hosts} == {("host-a", 1), ("::1", 2)}
     for host, name in zip(sorted(hosts), ("b", "a"), strict=True):
         assert hosts[host] == tuple(
@@ -164,10 +164,11 @@ def test_a_strategy_that_fails_is_reported_and_replaced(strategy, sentence):
 def test_a_group_record_over_the_brokers_limit_is_warned_about_with_its_size():
     group = Group(partitions=20_000)
     for number in range(12):
-        group.join(f"m{number:02}", endpoint=f"host-{number}:1")
+        group.join(f"m{number:02}", "3.9", endpoint=f"host-{number}:1")
     group.round("m00")
     (warning,) = group.last.warnings
-    assert "over the 1048588" in warning
+    assert "the broker takes 1,048,588" in warning
+    assert "message.max.bytes" in warning
 
 
 def test_two_threads_of_one_process_share_its_tasks():

@@ -17,6 +17,7 @@ TAKEN = AssignmentTaken(
     version=10,
     commonly_supported_version=11,
     active_tasks=("0_0", "0_3"),
+    next_version=11,
     standby_tasks=(),
     error_code=0,
 )

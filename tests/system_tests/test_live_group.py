@@ -37,6 +37,7 @@ def taken(generation, error_code=0):
         version=10,
         commonly_supported_version=10,
         active_tasks=("0_0",),
+        next_version=11,
         standby_tasks=(),
         error_code=error_code,
     )

@@ -13,6 +13,7 @@ def took(member, *generations, incarnation=0):
                 version=10,
                 commonly_supported_version=10,
                 active_tasks=(),
+                next_version=11,
                 standby_tasks=(),
                 error_code=0,
             ),

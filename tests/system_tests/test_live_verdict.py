@@ -23,6 +23,7 @@ def took(member, at_ms, generation):
         version=11,
         commonly_supported_version=11,
         active_tasks=(),
+        next_version=11,
         standby_tasks=(),
         error_code=0,
     )
