@@ -1,0 +1,184 @@
+"""What the routing view weighs and costs, against Kafka's host maps of version 11, in one table.
+
+Run with `make bench` or `pytest benchmarks/bench_views.py --benchmark-only -s`. Bytes are compared
+with a v11 answer of the same group, made in the same run. Names of hosts matter: a stateful set
+counts up (`streams-00042.prod.example.net`), and names drawn by chance are the worst case, shown
+beside it without a goal.
+"""
+
+import random
+import time
+import timeit
+from functools import cache
+from types import SimpleNamespace
+
+import pytest
+
+from assignor.cli.size_group import read_group
+from benchmarks.make_problem import make_problem
+from encoding import (
+    Assignment,
+    NativeAssignment,
+    apply_delta,
+    build_view,
+    decode_view,
+    encode_assignment,
+    encode_view,
+    encode_view_forms,
+    view_reference,
+)
+
+FULL_RATIO = 0.2
+DELTA_RATIO = 0.005
+SPLICE_MS = 0.1
+HUGE_SECONDS = 1.0
+ALARM = 4  # a slow machine is no reason to fail; a codec that fell back to loops is
+
+
+@cache
+def group_of(clients, tasks):
+    """A steady group, its view, the view after one join, and a member's answers without a view."""
+    group = read_group(make_problem(clients=clients, tasks=tasks, standbys=1, endpoints=True))
+    after = group.with_one_joined()
+    old = group.view(1)
+    bare = NativeAssignment(sizes=group.sizes, partition_counts=group.partition_counts)
+    return SimpleNamespace(
+        group=group,
+        members=list(group.members()),
+        old=old,
+        new=after.view(2, previous=old),
+        bare=bare,
+    )
+
+
+def kafka_bytes(world):
+    """Bytes of a member's v11 answer."""
+    group, member = world.group, world.members[0]
+    hosts, standby_hosts = group.host_maps()
+    return len(
+        encode_assignment(
+            Assignment(
+                version=11,
+                commonly_supported_version=11,
+                active_tasks=tuple(group.tasks[task] for task in member.active),
+                standby_tasks={group.tasks[t]: group.partitions[t] for t in member.standby},
+                partitions_by_host=hosts,
+                standby_partitions_by_host=standby_hosts,
+            )
+        )
+    )
+
+
+def answers(world, **view):
+    """The answers of all members as values, with the view in one form."""
+    tasks = world.group.tasks
+    native = NativeAssignment(
+        sizes=world.bare.sizes, partition_counts=world.bare.partition_counts, **view
+    )
+    return [
+        Assignment(
+            version=101,
+            commonly_supported_version=101,
+            active_tasks=tuple(tasks[task] for task in member.active),
+            standby_tasks={tasks[task]: () for task in member.standby},
+            native=native,
+        )
+        for member in world.members
+    ]
+
+
+def encode_all(values):
+    return sum(len(encode_assignment(value)) for value in values)
+
+
+def best_ms(call, *arguments, number=3, repeat=5):
+    return min(timeit.repeat(lambda: call(*arguments), number=number, repeat=repeat)) / number * 1e3
+
+
+def with_random_hosts(view):
+    """The same view with names of 30 characters that have nothing in common."""
+    rng = random.Random(1)
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    names = sorted({"".join(rng.choices(letters, k=30)) for _ in view.hosts})
+    hosts = [host._replace(host=name) for host, name in zip(view.hosts, names, strict=True)]
+    owners = {host: (view.active == n).nonzero()[0].tolist() for n, host in enumerate(hosts)}
+    copies = {host: (view.standbys[0] == n).nonzero()[0].tolist() for n, host in enumerate(hosts)}
+    return build_view(epoch=1, sizes=view.sizes, active=owners, standby=copies)
+
+
+def show(title, rows):
+    print(f"\n{title:<46} {'found':>12} {'goal':>12}")
+    for name, found, goal, text in rows:
+        mark = "" if goal is None else ("met" if found <= goal else "NOT MET")
+        shown = "" if goal is None else text.format(goal)
+        print(f"{name:<46} {text.format(found):>12} {shown:>12}  {mark}")
+
+
+def test_ratios_at_1000_clients_and_10000_tasks(benchmark):
+    world = group_of(1_000, 10_000)
+    forms = encode_view_forms(world.new, older=[world.old])
+    delta = forms.delta_by_held[view_reference(world.old)]
+    kafka = kafka_bytes(world)
+    full = encode_view(world.old)
+    chance = encode_view(with_random_hosts(world.old))
+    spliced = answers(world, view_full=full)
+    splice = best_ms(encode_all, spliced) / len(spliced)
+    rows = [
+        ("full view / v11 member", len(full) / kafka, FULL_RATIO, "{:.4f}"),
+        ("  with random names of hosts", len(chance) / kafka, None, "{:.4f}"),
+        ("delta after one join / v11 member", len(delta) / kafka, DELTA_RATIO, "{:.5f}"),
+        ("splice a full view, ms a member", splice, SPLICE_MS, "{:.4f}"),
+        ("encode the view once, ms", best_ms(encode_view, world.old), None, "{:.2f}"),
+        ("decode it, ms", best_ms(decode_view, full), None, "{:.2f}"),
+        ("apply the delta, ms", best_ms(apply_delta, world.old, delta), None, "{:.2f}"),
+        ("v11 member, bytes", kafka, None, "{:,}"),
+        ("full view, bytes", len(full), None, "{:,}"),
+        ("delta after one join, bytes", len(delta), None, "{:,}"),
+    ]
+    show("1,000 clients, 10,000 tasks, 1 standby", rows)
+    benchmark(encode_view, world.old)
+    assert len(full) <= FULL_RATIO * kafka
+    assert len(delta) <= DELTA_RATIO * kafka
+    assert splice <= ALARM * SPLICE_MS
+
+
+def test_all_answers_of_10000_clients_and_100000_tasks(benchmark):
+    world = group_of(10_000, 100_000)
+    forms = encode_view_forms(world.new, older=[world.old])
+    delta = forms.delta_by_held[view_reference(world.old)]
+    rows = []
+    for name, view in (
+        ("with a delta", {"view_delta": delta}),
+        ("with a reference", {"view_reference": forms.reference}),
+    ):
+        values = answers(world, **view)
+        started = time.process_time()
+        encode_all(values)
+        spent = time.process_time() - started
+        rows.append((f"all answers {name}, s of CPU", spent, HUGE_SECONDS, "{:.2f}"))
+    full = best_ms(encode_all, answers(world, view_full=forms.full)[:500], number=1) / 500
+    rows += [
+        ("splice a full view, ms a member", full, None, "{:.3f}"),
+        (
+            "encode the view in all forms once, ms",
+            best_ms(forms_once, world, number=1),
+            None,
+            "{:.0f}",
+        ),
+        ("full view, bytes", len(forms.full), None, "{:,}"),
+        ("delta after one join, bytes", len(delta), None, "{:,}"),
+    ]
+    show("10,000 clients, 100,000 tasks, 1 standby", rows)
+    benchmark.pedantic(forms_once, args=(world,), rounds=3)
+    assert all(found <= ALARM * goal for _, found, goal, _ in rows if goal is not None)
+
+
+def forms_once(world):
+    return encode_view_forms(world.new, older=[world.old])
+
+
+@pytest.mark.parametrize("clients", [10, 100, 1_000])
+def test_a_delta_after_one_join(benchmark, clients):
+    world = group_of(clients, 10_000)
+    data = benchmark(forms_once, world).delta_by_held[view_reference(world.old)]
+    assert apply_delta(world.old, data) == world.new
