@@ -27,13 +27,14 @@ def process_id(number):
     return UUID(int=number + 1)
 
 
-def start(release="native", *, number=0, upgrade_from=None, endpoint=None):
+def start(release="native", *, number=0, upgrade_from=None, endpoint=None, start_version=None):
     identity = MemberIdentity(process_id=process_id(number), user_endpoint=endpoint)
     return StreamsMember(
         find_release(release),
         identity,
         subtopologies=TOPOLOGY.subtopologies("app"),
         upgrade_from=upgrade_from,
+        start_version=start_version,
     )
 
 
