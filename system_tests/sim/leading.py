@@ -18,7 +18,7 @@ from assignor import (
     Subtopology,
     assign_group,
 )
-from encoding import Assignment, TaskId, TopicPartition, encode_assignment
+from encoding import TaskId, TopicPartition, encode_assignment
 from probing import Content, find_release
 from system_tests.coordinator import JoinedMember
 from system_tests.sim.behaviour import Behaviour
@@ -35,11 +35,13 @@ class Application:
     Attributes:
         subtopologies: of the topology.
         partition_counts: source topic -> partitions.
+        task_of: partition -> the task that reads it.
         config: settings of the assignor.
     """
 
     subtopologies: tuple[Subtopology, ...]
     partition_counts: Mapping[str, int]
+    task_of: Mapping[TopicPartition, TaskId]
     config: AssignmentConfig
 
     def __hash__(self) -> int:
@@ -102,7 +104,7 @@ def lead(
         end_offset_sums=end_offset_sums,
     )
     owner = {p: member_id for member_id, value in read for p in value.owned_partitions}
-    parts = _parts(behaviour, answer, owner)
+    parts = _parts(behaviour, answer, owner, application.task_of)
     used = {member_id: used for member_id, used, _ in answer.joined}
     content = {one.member_id: one.content for one in answer.decision.answers}
     withheld = tuple(sorted(p for part in parts.values() for p in part.withheld))
@@ -146,25 +148,29 @@ class _Part(NamedTuple):
 
 
 def _parts(
-    behaviour: Behaviour, answer: GroupAnswer, owner: Mapping[TopicPartition, str]
+    behaviour: Behaviour,
+    answer: GroupAnswer,
+    owner: Mapping[TopicPartition, str],
+    task_of: Mapping[TopicPartition, TaskId],
 ) -> dict[str, _Part]:
-    parts = {}
+    parts: dict[str, _Part] = {}
     for member_id, one in answer.answers.items():
         partitions, user_data, assignment = one.partitions, one.user_data, one.assignment
         withheld: Partitions = ()
         if behaviour.withholds and owner:
-            kept = _without_owned(partitions, assignment, owner, member_id)
-            if kept is not None:
-                partitions, withheld, tasks = kept
+            # A quarantined member keeps partitions and gets no tasks: nothing of it moves.
+            asked = partitions if assignment.active_tasks else ()
+            moving = {task_of[p] for p in asked if owner.get(p, member_id) != member_id}
+            if moving:
+                partitions = tuple(p for p in asked if task_of[p] not in moving)
+                withheld = tuple(p for p in asked if task_of[p] in moving)
                 fits = behaviour.followup_fits(assignment.version)
                 assignment = replace(
                     assignment,
-                    active_tasks=tasks,
+                    active_tasks=tuple(t for t in assignment.active_tasks if t not in moving),
                     next_rebalance_ms=0 if fits else assignment.next_rebalance_ms,
                 )
-                plain = len(encode_assignment(one.assignment))
-                # What follows the fields of Kafka, a trailer of ours, goes along unchanged.
-                user_data = encode_assignment(assignment) + one.user_data[plain:]
+                user_data = encode_assignment(assignment)
         parts[member_id] = _Part(
             assignment.version,
             assignment.commonly_supported_version,
@@ -173,27 +179,3 @@ def _parts(
             write_assignment(partitions, user_data),
         )
     return parts
-
-
-def _without_owned(
-    partitions: Partitions,
-    assignment: Assignment,
-    owner: Mapping[TopicPartition, str],
-    member_id: str,
-) -> tuple[Partitions, Partitions, tuple[TaskId, ...]] | None:
-    """Split off the tasks of which another member still owns a partition; None if there are none."""
-    if len(partitions) != len(assignment.active_tasks):
-        return None  # a quarantined member keeps partitions and gets no tasks
-    moving = {
-        task
-        for partition, task in zip(partitions, assignment.active_tasks, strict=True)
-        if owner.get(partition, member_id) != member_id
-    }
-    if not moving:
-        return None
-    pairs = list(zip(partitions, assignment.active_tasks, strict=True))
-    return (
-        tuple(partition for partition, task in pairs if task not in moving),
-        tuple(partition for partition, task in pairs if task in moving),
-        tuple(task for _, task in pairs if task not in moving),
-    )

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Self
 from uuid import UUID
 
-from assignor import MemberIdentity, StreamsMember
+from assignor import MemberIdentity, StreamsMember, Subtopology
 from encoding import TopicPartition
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID
 from system_tests.sim.behaviour import Behaviour
@@ -89,12 +89,21 @@ class StreamThread:
         other.streams = copy.copy(self.streams)  # its attributes are frozen values
         return other
 
-    def start(self, behaviour: Behaviour, process_id: UUID) -> None:
+    def start(
+        self,
+        behaviour: Behaviour,
+        *,
+        process_id: UUID,
+        subtopologies: tuple[Subtopology, ...],
+    ) -> None:
         """Begin the next life; the consumer knows nothing of the former one."""
-        identity = MemberIdentity(process_id=process_id)
+        identity = MemberIdentity(process_id=process_id, instance_id=self.instance_id)
         self.behaviour = behaviour
         self.streams = StreamsMember(
-            behaviour.release, identity, upgrade_from=behaviour.upgrade_from
+            behaviour.release,
+            identity,
+            upgrade_from=behaviour.upgrade_from,
+            subtopologies=subtopologies,
         )
         self.life += 1
         self.phase = Phase.IDLE

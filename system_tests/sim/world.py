@@ -12,7 +12,7 @@ from typing import Self
 from uuid import UUID
 
 from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
-from encoding import TaskId, TopicPartition
+from encoding import TaskId
 from system_tests.coordinator import (
     Answer,
     Coordinator,
@@ -105,7 +105,8 @@ class World:
         self.network = setup.network
         self._ids = 0
         self.coordinator = Coordinator(setup.broker, self._new_member_id)
-        self.application, self.topics, self.task_of = _application(setup)
+        self.application, self.topics = _application(setup)
+        self.task_of = self.application.task_of
         self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
         self._process_ids = list(range(1, setup.processes + 1))
         self.threads = [
@@ -259,7 +260,11 @@ class World:
         behaviour = behaviour_of(release, upgrade_from)
         process_id = UUID(int=self._process_ids[process])
         for thread in self._of(process):
-            thread.start(behaviour, process_id)
+            thread.start(
+                behaviour,
+                process_id=process_id,
+                subtopologies=self.application.subtopologies,
+            )
             self.record(
                 Started(
                     self.now_ms,
@@ -544,7 +549,7 @@ def _thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
 
 def _application(
     setup: WorldSetup,
-) -> tuple[Application, tuple[str, ...], dict[TopicPartition, TaskId]]:
+) -> tuple[Application, tuple[str, ...]]:
     topology = (
         Topology()
         .add_source("read", topics=[TOPIC])
@@ -555,6 +560,9 @@ def _application(
     counts = {TOPIC: setup.partitions}
     plan = plan_tasks(subtopologies, counts)
     application = Application(
-        subtopologies=subtopologies, partition_counts=counts, config=setup.config
+        subtopologies=subtopologies,
+        partition_counts=counts,
+        task_of=plan.task_by_partition(),
+        config=setup.config,
     )
-    return application, (TOPIC,), plan.task_by_partition()
+    return application, (TOPIC,)
