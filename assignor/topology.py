@@ -9,8 +9,7 @@ Python member and a JVM member of one application agree when they name their nod
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-import networkx as nx
+from itertools import pairwise
 
 from assignor.errors import TopologyError
 
@@ -84,7 +83,8 @@ class Topology:
     [('word-count-counts-changelog',)]
     """
 
-    _graph: nx.Graph = field(init=False, default_factory=nx.Graph)
+    _nodes: dict[str, None] = field(init=False, default_factory=dict)
+    _edges: list[tuple[str, str]] = field(init=False, default_factory=list)
     _topics_by_source: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
     _topic_by_sink: dict[str, str] = field(init=False, default_factory=dict)
     _stores: dict[str, _Store] = field(init=False, default_factory=dict)
@@ -174,14 +174,14 @@ class Topology:
         if not users:
             raise TopologyError(f"state store {name!r} has no processor; connect it to one")
         for processor in users:
-            is_plain = processor in self._graph and processor not in self._topics_by_source
+            is_plain = processor in self._nodes and processor not in self._topics_by_source
             if not is_plain or processor in self._topic_by_sink:
                 raise TopologyError(
                     f"state store {name!r} is connected to {processor!r}, which is no processor; "
                     "add the processor first"
                 )
         self._stores[name] = _Store(name, users, logged, source_topic)
-        nx.add_path(self._graph, users)
+        self._edges += pairwise(users)
         return self
 
     def copartition(self, *topics: str) -> "Topology":
@@ -203,12 +203,12 @@ class Topology:
         """
         if not self._topics_by_source:
             raise TopologyError("the topology has no source; add one with add_source")
-        node_sets = {frozenset(part) for part in nx.connected_components(self._graph)}
+        node_sets = self._components()
         first_source = {
             part: min(node for node in part if node in self._topics_by_source) for part in node_sets
         }
         ordered = sorted(node_sets, key=first_source.__getitem__)
-        self._check_copartitioned()
+        self._check_copartitioned(node_sets)
         return tuple(self._subtopology(i, part, application_id) for i, part in enumerate(ordered))
 
     def source_topics(self, application_id: str) -> tuple[str, ...]:
@@ -250,7 +250,16 @@ class Topology:
     def _full_names(self, application_id: str) -> Mapping[str, str]:
         return {name: f"{application_id}-{name}-repartition" for name in self._repartition}
 
-    def _check_copartitioned(self) -> None:
+    def _components(self) -> set[frozenset[str]]:
+        # Loading networkx takes as long as all of the assignor; most processes never need it.
+        import networkx as nx  # noqa: PLC0415 see above
+
+        graph = nx.Graph()
+        graph.add_nodes_from(self._nodes)
+        graph.add_edges_from(self._edges)
+        return {frozenset(part) for part in nx.connected_components(graph)}
+
+    def _check_copartitioned(self, node_sets: set[frozenset[str]]) -> None:
         for group in self._copartitioned:
             readers = {
                 source: topics
@@ -263,7 +272,7 @@ class Topology:
                 raise TopologyError(
                     f"copartitioned topics {', '.join(unread)} are read by no source; add one"
                 )
-            parts = {frozenset(nx.node_connected_component(self._graph, s)) for s in readers}
+            parts = [part for part in node_sets if not part.isdisjoint(readers)]
             if len(parts) > 1:
                 raise TopologyError(
                     f"copartitioned topics {', '.join(group)} are read by different "
@@ -274,21 +283,21 @@ class Topology:
         if not parents:
             raise TopologyError(f"node {name!r} has no parent; name at least one")
         for parent in parents:
-            if parent not in self._graph:
+            if parent not in self._nodes:
                 raise TopologyError(f"parent {parent!r} of {name!r} is unknown; add it first")
             if parent in self._topic_by_sink:
                 raise TopologyError(
                     f"parent {parent!r} of {name!r} is a sink; sinks forward nothing"
                 )
         self._add_node(name)
-        self._graph.add_edges_from((parent, name) for parent in parents)
+        self._edges += [(parent, name) for parent in parents]
 
     def _add_node(self, name: str) -> None:
         if not name:
             raise TopologyError("a node needs a name that is not empty")
-        if name in self._graph:
+        if name in self._nodes:
             raise TopologyError(f"node {name!r} is added twice; choose another name")
-        self._graph.add_node(name)
+        self._nodes[name] = None
 
     @staticmethod
     def _check_topic(topic: str, *, node: str) -> None:

@@ -56,7 +56,9 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
 
 def _stage(release: Release, upgrade_from: str | None) -> Stage:
     return Stage(
-        release=release.name, upgrade_from=upgrade_from, latest_version=release.latest_version
+        release=release.name,
+        upgrade_from=upgrade_from,
+        latest_version=release.latest_native_version or release.latest_version,
     )
 
 
