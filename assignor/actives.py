@@ -213,7 +213,7 @@ def _place_rest(state: GroupState, chosen: IntArray, target: IntArray) -> None:
     capacity, clients = state.capacity(), len(state.clients)
     held = target[chosen]
     count = np.bincount(held[held != NOBODY], minlength=clients).astype(np.int64)
-    room = quotas(count, capacity, len(chosen)) - count
+    room = quotas(count + _nearest_copies(state, target), capacity, len(chosen)) - count
     _place_on_partial_copies(state, target, room)
     left = np.flatnonzero(state.stateful & (target == NOBODY)).tolist()
     for client in np.flatnonzero(room < 0).tolist():
@@ -221,6 +221,16 @@ def _place_rest(state: GroupState, chosen: IntArray, target: IntArray) -> None:
         target[gone] = NOBODY
         left += gone
     fill(state, sorted(left), target, np.maximum(room, 0), capacity)
+
+
+def _nearest_copies(state: GroupState, target: IntArray) -> IntArray:
+    """Int [C]: homeless tasks whose nearest copy each client has; what it would like to get."""
+    task = state.copy_task()
+    where = np.flatnonzero(state.stateful[task] & (target[task] == NOBODY))
+    where = where[np.lexsort((state.copy_client[where], state.copy_lag[where], task[where]))]
+    is_first = np.diff(task[where], prepend=-1) != 0
+    found = np.bincount(state.copy_client[where[is_first]], minlength=len(state.clients))
+    return np.where(state.capacity() > 0, found, 0).astype(np.int64)
 
 
 def _place_on_partial_copies(state: GroupState, target: IntArray, room: IntArray) -> None:

@@ -20,12 +20,24 @@ class Spread:
         codes: int [K, C], the value of each client as a number.
         distinct: number of values of each key, over clients that can hold tasks.
         weights: worth of a new value; tag keys outweigh the rack.
+        cells: the cell of each client; clients of a cell have all values in common.
+        cell_codes: int [K, M], the values of each cell.
+        sizes: usable clients of each cell.
+        usable: whether each client can hold tasks.
+        first_in_cell: some usable clients of each cell, for looking ahead.
+        memo: answers of `best_cells`.
         warnings: what cannot be had.
     """
 
     codes: IntArray
     distinct: tuple[int, ...]
     weights: tuple[int, ...]
+    cells: tuple[int, ...]
+    cell_codes: IntArray
+    sizes: tuple[int, ...]
+    usable: tuple[bool, ...]
+    first_in_cell: tuple[tuple[int, ...], ...]
+    memo: dict[tuple[tuple[int, ...], tuple[bool, ...] | None], frozenset[int]]
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -50,10 +62,25 @@ class Spread:
                 codes.append(code)
                 distinct.append(count)
                 weights.append(weight)
+        table = np.array(codes, dtype=np.int64).reshape(len(codes), len(state.clients))
+        values_of = list(zip(*table.tolist(), strict=True)) or [()] * len(state.clients)
+        names = sorted(set(values_of))
+        number_of = {name: number for number, name in enumerate(names)}
+        cells = [number_of[name] for name in values_of]
+        members: list[list[int]] = [[] for _ in names]
+        for client, cell in enumerate(cells):
+            if usable[client]:
+                members[cell].append(client)
         return cls(
-            codes=np.array(codes, dtype=np.int64).reshape(len(codes), len(state.clients)),
+            codes=table,
             distinct=tuple(distinct),
             weights=tuple(weights),
+            cells=tuple(cells),
+            cell_codes=np.array(names, dtype=np.int64).reshape(len(names), len(codes)).T,
+            sizes=tuple(len(part) for part in members),
+            usable=tuple(usable.tolist()),
+            first_in_cell=tuple(tuple(part[:8]) for part in members),
+            memo={},
             warnings=tuple(warnings),
         )
 
@@ -62,6 +89,38 @@ class Spread:
         """Whether any key tells clients apart."""
         return bool(self.distinct)
 
+    def best_cells(
+        self, cells: tuple[int, ...], able: tuple[bool, ...] | None = None
+    ) -> frozenset[int]:
+        """The cells that add most to the spread of copies in `cells`; a cell is a set of values.
+
+        Args:
+            cells: cells of the clients that hold the task, the active one included.
+            able: whether each cell has a client to offer; all have when it is missing.
+        """
+        key = (tuple(sorted(cells)), able)
+        found = self.memo.get(key)
+        if found is None:
+            gain = np.zeros(len(self.sizes), dtype=np.int64)
+            for code, weight in zip(self.cell_codes, self.weights, strict=True):
+                gain += weight * ~np.isin(code, code[list(cells)])
+            if able is not None:
+                gain[~np.array(able)] = -1
+            found = frozenset(np.flatnonzero(gain == gain.max()).tolist())
+            self.memo[key] = found
+        return found
+
+    def _able(self, holders: Sequence[int]) -> tuple[bool, ...] | None:
+        """Which cells have a client that holds nothing; None when all have."""
+        left = list(self.sizes)
+        for client in holders:
+            left[self.cells[client]] -= self.usable[client]
+        return None if min(left) > 0 else tuple(size > 0 for size in left)
+
+    def best_for(self, holders: Sequence[int]) -> frozenset[int]:
+        """The cells that add most to the spread of a task which `holders` have."""
+        return self.best_cells(tuple(self.cells[c] for c in holders), self._able(holders))
+
     def fits(self, holders: Sequence[int], has_room: BoolArray) -> BoolArray:
         """Bool [C]: clients that add most to the spread, and of those the ones with room if any.
 
@@ -69,39 +128,29 @@ class Spread:
             holders: clients that hold the task already, the active one included.
             has_room: bool [C]; all of `holders` are left out.
         """
-        able: BoolArray = np.ones(len(has_room), dtype=np.bool_)
+        able: BoolArray = np.array(self.usable, dtype=np.bool_)
         able[list(holders)] = False
         if not self.distinct:
             able &= has_room
             return able
-        gain = np.zeros(len(has_room), dtype=np.int64)
-        for code, weight in zip(self.codes, self.weights, strict=True):
-            gain += weight * ~np.isin(code, code[list(holders)])
-        gain[~able] = -1
-        best: BoolArray = gain == gain.max()
-        roomy: BoolArray = best & has_room
-        return roomy if roomy.any() else best & able
+        able &= np.isin(self.cells, list(self.best_for(holders)))
+        roomy: BoolArray = able & has_room
+        return roomy if roomy.any() else able
 
-    def keep(
-        self,
-        candidates: Sequence[int],
-        active: int,
-        wanted: int,
-    ) -> list[int]:
+    def keep(self, candidates: Sequence[int], active: int, wanted: int) -> list[int]:
         """Those of the candidates, in order, that leave the greatest spread within reach."""
         kept: list[int] = []
-        for client in candidates:
-            if len(kept) == wanted:
-                break
-            left = wanted - len(kept) - 1
-            is_fine = True
-            for code, distinct in zip(self.codes, self.distinct, strict=True):
-                used = {int(code[c]) for c in (active, *kept)}
-                missing = min(1 + wanted, distinct) - len(used)
-                if int(code[client]) in used and missing > left:
-                    is_fine = False
-            if is_fine:
-                kept.append(client)
+        holders = [active]
+        for _ in range(wanted):
+            best = self.best_for(holders)
+            fitting = [c for c in candidates if c not in kept and self.cells[c] in best]
+            if fitting:
+                kept.append(fitting[0])
+                holders.append(fitting[0])
+                continue
+            # A new copy will go there: what else stays is judged beside it.
+            newcomers = self.first_in_cell[min(best)]
+            holders += [c for c in newcomers if c not in holders][:1]
         return kept
 
     def may_replace(self, holders: Sequence[int], old: int, new: int) -> bool:

@@ -109,8 +109,9 @@ def fill_standbys(board: Board) -> None:
     ]
     if not missing:
         return
-    is_weighed = board.spread.is_needed or len(missing) <= _WEIGHED
-    blocked = _fill_weighed(board, missing) if is_weighed else _fill_round(board, missing)
+    if len(missing) > _WEIGHED:
+        missing = _fill_round(board, missing)
+    blocked = _fill_weighed(board, missing) if missing else []
     failures = 0
     for task in blocked:
         # What is blocked once is blocked for all alike: holders and room on the same clients.
@@ -163,52 +164,71 @@ def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
 
 def _circle(capacity: Sequence[int]) -> list[int]:
     """Clients in a ring, big ones more often and evenly between the others."""
-    smallest = min(threads for threads in capacity if threads > 0)
+    smallest = min((threads for threads in capacity if threads > 0), default=1)
     share = [min(64, round(threads / smallest)) for threads in capacity]
     places = [((k + 0.5) / n, c) for c, n in enumerate(share) for k in range(n)]
     return [client for _, client in sorted(places)]
 
 
+@dataclass(slots=True)
+class _Ring:
+    """Clients of some cells in a ring, a pointer for each active client, and a union-find."""
+
+    clients: list[int]
+    following: list[int]
+    pointer: dict[int, int]
+
+    @classmethod
+    def of(cls, board: Board, cells: frozenset[int]) -> "_Ring":
+        own = [n if board.spread.cells[c] in cells else 0 for c, n in enumerate(board.capacity)]
+        clients = _circle(own)
+        # Each active client starts behind its own place, or where that would be.
+        place = {client: number + 1 for number, client in enumerate(clients)}
+        return cls(clients, list(range(len(clients))), place)
+
+    def open_place(self, room: Sequence[int], start: int) -> int:
+        """The first place from `start` on whose client has room; -1 when there is none."""
+        path = []
+        place, size = start, len(self.clients)
+        while room[self.clients[place]] <= 0:
+            path.append(place)
+            after = self.following[place]
+            place = after if after != place else (place + 1) % size
+            if len(path) > size:
+                return -1
+        for passed in path:
+            self.following[passed] = place
+        return place
+
+
 def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
-    """Pointers go round the ring, over a union-find that skips clients without room."""
-    ring = _circle(board.capacity)
-    size = len(ring)
-    following = list(range(size))
-    for place, client in enumerate(ring):
-        if board.room[client] <= 0:
-            following[place] = (place + 1) % size
-    pointer = {client: place + 1 for place, client in enumerate(ring)}
+    """Pointers go round rings that skip clients without room; returns what found no place."""
+    rings: dict[frozenset[int], _Ring] = {}
+    full: set[frozenset[int]] = set()
     blocked = []
     for task in missing:
         active = board.active[task]
-        place = pointer.get(active, 0) % size
-        for _ in range(len(board.holders[task]) + 2):
-            place = _open_place(following, board.room, ring, place)
-            if place < 0 or board.can_hold(task, ring[place]):
-                break
-            place = (place + 1) % size
-        if place < 0 or board.room[ring[place]] <= 0 or not board.can_hold(task, ring[place]):
+        cells = board.spread.best_for([active, *board.holders[task]])
+        if cells not in rings:
+            rings[cells] = _Ring.of(board, cells)
+        ring, place = rings[cells], -1
+        if cells not in full and ring.clients:
+            start = ring.pointer.get(active, active)
+            for _ in range(len(board.holders[task]) + 2):
+                place = ring.open_place(board.room, start % len(ring.clients))
+                if place < 0 or board.can_hold(task, ring.clients[place]):
+                    break
+                start = place + 1
+            if place < 0:
+                full.add(cells)
+        if place < 0 or not board.can_hold(task, ring.clients[place]):
             blocked.append(task)
             continue
-        board.add(task, ring[place])
-        board.fresh.setdefault(ring[place], {})[task] = None
-        pointer[active] = place + 1
+        client = ring.clients[place]
+        board.add(task, client)
+        board.fresh.setdefault(client, {})[task] = None
+        ring.pointer[active] = place + 1
     return blocked
-
-
-def _open_place(following: list[int], room: Sequence[int], ring: Sequence[int], start: int) -> int:
-    """The first place from `start` on whose client has room; -1 when there is none."""
-    path = []
-    place, steps = start, 0
-    while room[ring[place]] <= 0:
-        path.append(place)
-        place = following[place] if following[place] != place else (place + 1) % len(ring)
-        steps += 1
-        if steps > len(ring):
-            return -1
-    for passed in path:
-        following[passed] = place
-    return place
 
 
 def _exchange(board: Board, task: int) -> bool:

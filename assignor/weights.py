@@ -29,7 +29,7 @@ def weighted_target(
 
     Returns:
         int [M]; the work a thread of the busiest client is at most 1.05 x that of a fresh
-        heaviest-first placement, where moves and exchanges of two tasks can reach it.
+        heaviest-first placement.
     """
     capacity = state.capacity().tolist()
     base = np.zeros(len(capacity))
@@ -42,7 +42,8 @@ def weighted_target(
         place=dict.fromkeys(tasks.tolist(), NOBODY),
         hot=_hot_clients(state, tasks),
     )
-    limit = TOLERANCE * _fresh(board, tasks.tolist())
+    fresh, best = _fresh(board, tasks.tolist())
+    limit = TOLERANCE * best
     owners = home.tolist()
     for task in tasks.tolist():
         if owners[task] != NOBODY:
@@ -51,6 +52,8 @@ def weighted_target(
     for task in sorted(homeless, key=lambda t: (-board.weights[t], t)):
         board.put(task, _choose(board, task, limit))
     _repair(board, limit)
+    if any(board.per_thread(client) > limit for client in board.usable()):
+        return np.array([fresh[task] for task in tasks.tolist()], dtype=np.int64)
     return np.array([board.place[task] for task in tasks.tolist()], dtype=np.int64)
 
 
@@ -86,16 +89,18 @@ def _hot_clients(state: GroupState, tasks: IntArray) -> dict[int, set[int]]:
     }
 
 
-def _fresh(board: _Board, tasks: Sequence[int]) -> float:
-    """Work a thread of the busiest client, all tasks dealt anew, heaviest first."""
+def _fresh(board: _Board, tasks: Sequence[int]) -> tuple[dict[int, int], float]:
+    """All tasks dealt anew, heaviest first: where, and the work a thread of the busiest client."""
+    place = {}
     load = list(board.load)
     heap = [(load[c] / board.capacity[c], c) for c in board.usable()]
     heapq.heapify(heap)
     for task in sorted(tasks, key=lambda t: (-board.weights[t], t)):
         _, client = heap[0]
+        place[task] = client
         load[client] += board.weights[task]
         heapq.heapreplace(heap, (load[client] / board.capacity[client], client))
-    return max(load[c] / board.capacity[c] for c in board.usable())
+    return place, max(load[c] / board.capacity[c] for c in board.usable())
 
 
 def _choose(board: _Board, task: int, limit: float) -> int:
@@ -107,17 +112,35 @@ def _choose(board: _Board, task: int, limit: float) -> int:
 
 
 def _repair(board: _Board, limit: float) -> None:
-    """Take work off clients above the limit; each step lowers the sum of what is above it."""
-    for client in sorted(board.usable(), key=lambda c: (-board.per_thread(c), c)):
-        while board.per_thread(client) > limit:
-            if not (_move_one(board, client, limit) or _exchange_two(board, client, limit)):
-                break
+    """Take work off clients above the limit, the busiest first, with as few moves as there are."""
+    settled: set[int] = set()
+    for _ in range(3 * len(board.place) + 1):
+        client = max(board.usable(), key=lambda c: (board.per_thread(c), -c))
+        if board.per_thread(client) <= limit:
+            return
+        if _move_one(board, client, limit, settled) or _exchange_two(board, client, limit, settled):
+            continue
+        if not _force_one(board, client, limit, settled):
+            return
 
 
-def _move_one(board: _Board, client: int, limit: float) -> bool:
+def _force_one(board: _Board, client: int, limit: float, settled: set[int]) -> bool:
+    """A task goes to the least loaded client, which then gives lighter ones away in its turn."""
+    excess = board.load[client] - limit * board.capacity[client]
+    mine = [t for t, at in board.place.items() if at == client and t not in settled]
+    others = [c for c in board.usable() if c != client]
+    if not mine or not others:
+        return False
+    task = min(mine, key=lambda t: (board.weights[t] < excess, abs(board.weights[t] - excess), t))
+    settled.add(task)
+    board.put(task, min(others, key=lambda c: (board.per_thread(c), c)))
+    return True
+
+
+def _move_one(board: _Board, client: int, limit: float, settled: set[int]) -> bool:
     """The lightest task that is enough, else the heaviest that fits elsewhere."""
     excess = board.load[client] - limit * board.capacity[client]
-    mine = [task for task, at in board.place.items() if at == client]
+    mine = [t for t, at in board.place.items() if at == client and t not in settled]
     enough = sorted((board.weights[t], t) for t in mine if board.weights[t] >= excess)
     rest = sorted((-board.weights[t], t) for t in mine if board.weights[t] < excess)
     for task in [t for _, t in enough] + [t for _, t in rest]:
@@ -128,11 +151,11 @@ def _move_one(board: _Board, client: int, limit: float) -> bool:
     return False
 
 
-def _exchange_two(board: _Board, client: int, limit: float) -> bool:
+def _exchange_two(board: _Board, client: int, limit: float, settled: set[int]) -> bool:
     """Swap a heavy task for a lighter one of the least loaded client."""
     others = [c for c in board.usable() if c != client]
     for other in sorted(others, key=lambda c: (board.per_thread(c), c))[:8]:
-        mine = sorted(t for t, at in board.place.items() if at == client)
+        mine = sorted(t for t, at in board.place.items() if at == client and t not in settled)
         theirs = sorted(t for t, at in board.place.items() if at == other)
         best: tuple[float, int, int] | None = None
         for task in mine:
