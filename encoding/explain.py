@@ -4,14 +4,24 @@ It reads the same rows with the same readers as the codec, one leaf at a time, s
 what the codec reads. It is for people; it is linear, but much slower than decoding.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from encoding.errors import DecodeError
 from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_OFFSET_SUM, AssignorError
+from encoding.native import latest_native_version, trailer_in
+from encoding.native_explain import body_pieces
+from encoding.native_schema import FIRST_NATIVE_VERSION
 from encoding.plan import array_of, minimal_size, reader
-from encoding.schema import KINDS, KNOWN_VERSIONS, STRUCTURES, Field, rows_of
+from encoding.schema import (
+    KAFKA_VERSIONS,
+    KINDS,
+    KNOWN_VERSIONS,
+    STRUCTURES,
+    Field,
+    rows_of,
+)
 
 __all__ = ["Piece", "explain"]
 
@@ -26,6 +36,7 @@ class Piece:
         type: wire type, as in the schema.
         value: integer, text, UUID or ``None``; ``bytes`` for what is not read.
         meaning: one line for people.
+        key: msgpack key of a field of a native body, else ``None``.
     """
 
     path: str
@@ -34,22 +45,35 @@ class Piece:
     type: str
     value: Any
     meaning: str
+    key: int | None = None
 
 
-def explain(kind: str, data: bytes) -> Iterator[Piece]:
-    """All pieces of a blob in wire order, bytes behind the last field included.
+def explain(
+    kind: str, data: bytes, known_versions: Collection[int] = KNOWN_VERSIONS
+) -> Iterator[Piece]:
+    """All pieces of a blob in wire order, trailer and bytes behind the last field included.
+
+    Of a native body every key is shown, readable or not: a key never changes its meaning. One that
+    this reader does not know is called ``key N (unknown)``.
 
     Args:
         kind: ``subscription`` or ``assignment``.
-        data: the blob; check it with the decoder first, which is stricter in what fits together.
+        data: the blob; check one in a version of Kafka's with the decoder first, which is stricter
+            in what fits together.
+        known_versions: what the reader knows.
 
     Raises:
         DecodeError: at the piece that cannot be read.
     """
     data = bytes(data)
     version, offset = reader(KINDS[kind][0], 0, f"{kind} ")(data, 0)
-    rows = tuple(rows_of(KINDS[kind], version)) if version in KNOWN_VERSIONS else KINDS[kind][:2]
-    if version not in KNOWN_VERSIONS and kind == "assignment":
+    latest = latest_native_version(known_versions)
+    if latest is not None and version >= FIRST_NATIVE_VERSION:
+        yield from _native_pieces(kind, data, version, latest)
+        return
+    is_known = version in KAFKA_VERSIONS and version in known_versions
+    rows = tuple(rows_of(KINDS[kind], version)) if is_known else KINDS[kind][:2]
+    if not is_known and kind == "assignment":
         what = f"assignment is in version {version}, which this reader does not know"
         raise DecodeError(what, offset=0, version=version, available=len(data))
     offset = 0
@@ -57,11 +81,57 @@ def explain(kind: str, data: bytes) -> Iterator[Piece]:
         for piece in _pieces(data, offset, row, version, ""):
             yield piece
             offset = piece.offset + piece.size
+    if is_known and latest is not None:
+        for piece in _trailer_pieces(kind, data, offset, latest):
+            yield piece
+            offset = piece.offset + piece.size
+    meaning = (
+        "behind the last field" if is_known else "only the two numbers of a future version are"
+    )
+    yield from _rest(data, offset, f"not read: {meaning}")
+
+
+def _rest(data: bytes, offset: int, meaning: str) -> Iterator[Piece]:
     if offset < len(data):
-        meaning = "not read: behind the last field of this version"
-        if version not in KNOWN_VERSIONS:
-            meaning = "not read: only the two numbers of a future version are"
         yield Piece("trailing bytes", offset, len(data) - offset, "", data[offset:], meaning)
+
+
+def _native_pieces(kind: str, data: bytes, version: int, latest: int) -> Iterator[Piece]:
+    offset = 0
+    for row in KINDS[kind][:2]:
+        for piece in _pieces(data, offset, row, version, ""):
+            yield piece
+            offset = piece.offset + piece.size
+    for name, start, size, type_, value, meaning, key in body_pieces(
+        kind, data, offset, version, latest
+    ):
+        yield Piece(name, start, size, type_, value, _named(name, value, meaning), key)
+        offset = start + size
+    yield from _rest(data, offset, "not read: behind the last key")
+
+
+def _trailer_pieces(kind: str, data: bytes, offset: int, latest: int) -> Iterator[Piece]:
+    """Pieces of a trailer that can be read; none of one that is ignored."""
+    found = trailer_in(data, offset)
+    if found is None:
+        return
+    used, supported, start, end = found
+    try:
+        pieces = list(body_pieces(kind, data[:end], start, used, latest))
+    except DecodeError:
+        return
+    yield Piece("trailer", offset, 4, "magic", data[offset : offset + 4], "a native blob follows")
+    yield Piece("trailer.length", offset + 4, 4, "int32", end - offset - 8, "bytes of that blob")
+    for row, number, place in zip(KINDS[kind], (used, supported), (8, 12), strict=False):
+        yield Piece(f"trailer.{row.name}", offset + place, 4, "int32", number, row.meaning)
+    last = start
+    for name, place, size, type_, value, meaning, key in pieces:
+        line = _named(name, value, meaning)
+        yield Piece(f"trailer.{name}", place, size, type_, value, line, key)
+        last = place + size
+    if last < end:
+        line = "not read: behind the last key"
+        yield Piece("trailer.rest", last, end - last, "", data[last:end], line)
 
 
 def _pieces(data: bytes, offset: int, row: Field, version: int, prefix: str) -> Iterator[Piece]:
@@ -87,8 +157,12 @@ def _pieces(data: bytes, offset: int, row: Field, version: int, prefix: str) -> 
 
 def _meaning(row: Field, value: Any) -> str:
     """The row's line, with the name of the number where it has one."""
-    name = _NAMES.get((row.name, value))
-    return f"{name}: {row.meaning}" if name else row.meaning
+    return _named(row.name, value, row.meaning)
+
+
+def _named(field: str, value: Any, meaning: str) -> str:
+    name = _NAMES.get((field, value))
+    return f"{name}: {meaning}" if name else meaning
 
 
 _NAMES: dict[tuple[str, Any], str] = {

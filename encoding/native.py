@@ -35,10 +35,12 @@ from encoding.numbering import Numbering, numbering_of, read_numbering
 from encoding.varints import WireFault
 
 __all__ = [
+    "LIMITS",
     "MAX_KEYS",
     "Body",
     "extras_of",
     "latest_native_version",
+    "numbering_in",
     "pairs_of",
     "read_body",
     "read_trailer",
@@ -101,7 +103,7 @@ def write_blob(kind: str, version: int, supported: int, outer: Any, extras: Any)
     if not extras.is_readable:
         reason = "its body was not read, so there is nothing to write; make a value of your own"
         raise EncodeError("native.is_readable", extras.is_readable, version, reason)
-    if not version <= supported < 2**31:
+    if type(supported) is not int or not version <= supported < 2**31:
         reason = f"it must be at least the used version {version}, and fit 32 bits"
         raise EncodeError("latest_supported_version", supported, version, reason)
     name = "sizes"
@@ -175,7 +177,7 @@ def read_body(kind: str, data: bytes, start: int, version: int, latest: int) -> 
         pairs = pairs_of(data, start)
         if version > latest and not _is_readable(dict(pairs), version, latest):
             return None
-        numbering = _numbering_as_read(kind, pairs)
+        numbering = numbering_in(kind, pairs)
         body = Body({}, {})
         for key, wire in pairs:
             known = readers.get(key)
@@ -256,7 +258,8 @@ def _is_readable(body: dict[int, Any], version: int, latest: int) -> bool:
     return since <= latest
 
 
-def _numbering_as_read(kind: str, pairs: tuple[tuple[int, Any], ...]) -> Numbering:
+def numbering_in(kind: str, pairs: tuple[tuple[int, Any], ...]) -> Numbering:
+    """The task numbering that a body goes by; an empty one if it does not say."""
     key = _SIZES_KEYS[kind]
     for found, wire in pairs:
         if found == key and wire is not None:

@@ -43,7 +43,9 @@ _COLUMNS = ("offset", "size", "type", "field", "value", "meaning")
 _DECODE_HELP = """Show what a subscription or assignment blob says.
 
 Without --format json every field is listed with its offset, size, type and meaning. A subscription
-of a future version shows its two numbers. Bytes behind the last field are no error.
+of a future version shows its two numbers. Bytes behind the last field are no error; a trailer there
+is listed too. Native bodies are listed by key, keys of later versions as unknown; as JSON, what
+Kafka has no field for is in "native".
 
 \b
 Examples:
@@ -101,11 +103,13 @@ def decode(
         raise click.UsageError("say what the blob is: --kind subscription or --kind assignment")
     data = _blob(hex_text, file)
     try:
-        fields = _to_fields(kind, data)
         if format_ == "json":
-            click.echo(_json(fields))
-        else:
-            _print_pieces(list(explain(kind, data)))
+            click.echo(_json(_to_fields(kind, data)))
+            return
+        pieces = list(explain(kind, data))
+        if pieces[0].value in KAFKA_VERSIONS:
+            _to_fields(kind, data)  # stricter than the listing in what fits together
+        _print_pieces(pieces)
     except DecodeError as error:
         raise _BadInput(f"{error}.") from None
 
@@ -148,8 +152,9 @@ def _encode_question(question: dict[str, Any]) -> dict[str, Any]:
 
 def _latest_beside(version: object) -> int:
     """The latest supported version that goes with a used one: Kafka's for Kafka's, else ours."""
-    is_kafka = not isinstance(version, int) or version <= KAFKA_VERSIONS[-1]
-    return KAFKA_VERSIONS[-1] if is_kafka else max(*KNOWN_VERSIONS, version)
+    if isinstance(version, int) and version > KAFKA_VERSIONS[-1]:
+        return max(*KNOWN_VERSIONS, version)
+    return KAFKA_VERSIONS[-1]
 
 
 def _kind(question: dict[str, Any]) -> str:
@@ -230,17 +235,22 @@ def _unhex(text: str) -> bytes:
 
 
 def _print_pieces(pieces: list[Piece]) -> None:
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (str(p.offset), str(p.size), p.type, p.path, _shown(p.value), p.meaning) for p in pieces
     ]
+    columns: tuple[str, ...] = _COLUMNS
+    if any(piece.key is not None for piece in pieces):
+        keys = ("" if piece.key is None else str(piece.key) for piece in pieces)
+        rows = [(*row[:2], key, *row[2:]) for row, key in zip(rows, keys, strict=True)]
+        columns = (*_COLUMNS[:2], "key", *_COLUMNS[2:])
     if _is_terminal() and len(rows) <= _TABLE_LIMIT:
-        table = Table(*_COLUMNS)
+        table = Table(*columns)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         Console().print(table)
         return
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
-    for row in (_COLUMNS, *rows):
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for row in (columns, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
 
