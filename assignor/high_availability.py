@@ -7,17 +7,16 @@ that: here what runs well stays.
 
 import numpy as np
 
-from assignor.actives import homes, target_actives
-from assignor.bands import place_stateless
+from assignor.actives import homes
 from assignor.movements import actives_now, settle
-from assignor.standbys import target_standbys
-from assignor.state import GroupState, TaskAssignment
+from assignor.state import NOBODY, GroupState, TaskAssignment
+from assignor.targets import targets, with_rack_costs
 
 
 def high_availability(state: GroupState) -> TaskAssignment:
     """Place every task; asks for a follow-up rebalance while copies come nearer to being used."""
-    target = target_actives(state)
-    place_stateless(state, target)
-    standbys = target_standbys(state, target)
-    now = actives_now(state, np.where(state.stateful, target, -1), homes(state))
+    state = with_rack_costs(state, traffic=10, non_overlap=1)
+    target, standbys = targets(state)
+    stateful_target = np.where(state.stateful, target, NOBODY)
+    now = actives_now(state, stateful_target, homes(state))
     return settle(state, target=target, now=now, standbys=standbys)

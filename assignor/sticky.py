@@ -4,10 +4,9 @@ For users who would rather restore once than move twice (KIP-54's idea for parti
 tasks): every task goes where it belongs at once, and no follow-up rebalance is asked for.
 """
 
-from assignor.actives import target_actives
-from assignor.bands import place_stateless, quotas
-from assignor.standbys import target_standbys
+from assignor.bands import quotas
 from assignor.state import GroupState, TaskAssignment
+from assignor.targets import targets, with_rack_costs
 
 __all__ = ["quotas", "sticky"]
 
@@ -17,8 +16,6 @@ def sticky(state: GroupState) -> TaskAssignment:
 
     O((T + C + N) log C) time, O(T + C + N) memory.
     """
-    active = target_actives(state)
-    place_stateless(state, active)
-    standbys = target_standbys(state, active)
+    active, standbys = targets(with_rack_costs(state, traffic=1, non_overlap=10))
     pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
     return TaskAssignment(active=active, standbys=tuple(pairs), warnings=standbys.warnings)

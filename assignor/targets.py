@@ -1,0 +1,84 @@
+"""Where everything belongs in the end: the steps that all strategies of ours share."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from assignor.actives import target_actives
+from assignor.bands import place_stateless
+from assignor.standbys import Standbys, target_standbys
+from assignor.state import NOBODY, GroupState, IntArray
+
+
+def targets(state: GroupState) -> tuple[IntArray, Standbys]:
+    """Clients of all active tasks (int [T]), and standbys; warnings are with the standbys.
+
+    Bands first, then racks inside them: the rack optimum exchanges tasks and keeps every count.
+    """
+    active = target_actives(state)
+    place_stateless(state, active)
+    if state.config.rack_aware_assignment_strategy == "none":
+        return active, target_standbys(state, active)
+    # Imported where it is needed: most groups have no rack strategy, and flows bring networkx.
+    from assignor.racks import optimize_active, optimize_standbys  # noqa: PLC0415
+
+    warnings: tuple[str, ...] = ()
+    if state.weights is None:
+        active, warnings = optimize_active(_with_moves_under_way(state), active)
+    else:
+        warnings = (
+            "racks of active tasks are not optimised: tasks have weights; drop one of both",
+        )
+    standbys = target_standbys(state, active)
+    given = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
+    pairs, said = optimize_standbys(state, active, tuple(given))
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return active, Standbys(
+        task=table[:, 0], client=table[:, 1], warnings=(*warnings, *standbys.warnings, *said)
+    )
+
+
+def _with_moves_under_way(state: GroupState) -> GroupState:
+    """The state with owners as they will be once the warm-ups that are there are used.
+
+    Many placements have the least cost. Without this a rebalance may settle on another one than the
+    last did, drop what warms up, and start over.
+    """
+    owner = state.owner.copy()
+    config = state.config
+    traffic = config.rack_aware_assignment_traffic_cost or 0
+    overlap = config.rack_aware_assignment_non_overlap_cost or 0
+    counts = np.diff(state.copy_start)
+    extra = state.stateful & (owner != NOBODY) & (counts > 1 + config.num_standby_replicas)
+    for task in np.flatnonzero(extra).tolist():
+        here = int(owner[task])
+        cost = {c: _crossed(state, task, c) for c, _ in state.copies(task)}
+        gain = traffic * (_crossed(state, task, here) - min(cost.values()))
+        if gain > overlap:
+            copies = [(cost[c], lag, c) for c, lag in state.copies(task) if c != here]
+            owner[task] = min(copies)[2]
+    return replace(state, owner=owner)
+
+
+def _crossed(state: GroupState, task: int, client: int) -> int:
+    """Source partitions of the task without a replica in the client's rack."""
+    rack = state.racks[client]
+    parts = state.partition_racks[task] if state.partition_racks is not None else ()
+    return sum(1 for racks in parts if rack is not None and racks and rack not in racks)
+
+
+def with_rack_costs(state: GroupState, *, traffic: int, non_overlap: int) -> GroupState:
+    """The state with a strategy's own rack costs where none are configured (KIP-925)."""
+    config = state.config
+    chosen = (
+        config.rack_aware_assignment_traffic_cost,
+        config.rack_aware_assignment_non_overlap_cost,
+    )
+    return replace(
+        state,
+        config=replace(
+            config,
+            rack_aware_assignment_traffic_cost=traffic if chosen[0] is None else chosen[0],
+            rack_aware_assignment_non_overlap_cost=non_overlap if chosen[1] is None else chosen[1],
+        ),
+    )
