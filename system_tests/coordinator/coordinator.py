@@ -5,7 +5,7 @@ random part of member ids, and the tokens of waiting requests. The embedded brok
 simulator are two transports for it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 from system_tests.coordinator import membership, offsets, rebalance
@@ -44,20 +44,35 @@ class Coordinator:
     Args:
         config: Settings of the brokers.
         new_member_id: Makes a fresh member id out of a client id or an instance id.
+        choose_leader: Picks the next leader among member ids, in the order of joining, when the
+            former one is gone. Brokers take whichever their hash map yields; the first by default.
     """
 
-    def __init__(self, config: CoordinatorConfig, new_member_id: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        new_member_id: Callable[[str], str],
+        *,
+        choose_leader: Callable[[Sequence[str]], str] | None = None,
+    ) -> None:
         self.config = config
         self._new_member_id = new_member_id
+        self._choose_leader = choose_leader or _first
         self._groups: dict[str, Group] = {}
 
-    def copy(self, new_member_id: Callable[[str], str]) -> "Coordinator":
+    def copy(
+        self,
+        new_member_id: Callable[[str], str],
+        *,
+        choose_leader: Callable[[Sequence[str]], str] | None = None,
+    ) -> "Coordinator":
         """Return an independent coordinator in the same state, for a search that branches.
 
         Args:
             new_member_id: of the copy; ids that were handed out stay.
+            choose_leader: of the copy.
         """
-        other = Coordinator(self.config, new_member_id)
+        other = Coordinator(self.config, new_member_id, choose_leader=choose_leader)
         other._groups = {name: group.copy() for name, group in self._groups.items()}
         return other
 
@@ -173,7 +188,12 @@ class Coordinator:
         return turn.effects()
 
     def _turn(self, now_ms: int) -> Turn:
-        return Turn(now_ms=now_ms, config=self.config, new_member_id=self._new_member_id)
+        return Turn(
+            now_ms=now_ms,
+            config=self.config,
+            new_member_id=self._new_member_id,
+            choose_leader=self._choose_leader,
+        )
 
     def _group_to_join(
         self, turn: Turn, group: Group | None, request: JoinGroup, token: object
@@ -251,6 +271,10 @@ class Coordinator:
                     membership.on_pending_deadline(turn, group, member_id)
                 case _:
                     membership.on_session_deadline(turn, group, member_id)
+
+
+def _first(member_ids: Sequence[str]) -> str:
+    return member_ids[0]
 
 
 def _describe_member(group: Group, member: Member) -> MemberDescription:

@@ -143,7 +143,8 @@ def drop_member(turn: Turn, group: Group, member: Member) -> None:
     turn.answer_sync(member, SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID))
     group.discard(member)
     if group.leader_id == member.member_id:
-        turn.elect_leader(group, next(iter(group.members), None), "the former leader is gone")
+        leader_id = turn.choose_leader(tuple(group.members)) if group.members else None
+        turn.elect_leader(group, leader_id, "the former leader is gone")
 
 
 def remove_member(turn: Turn, group: Group, member: Member, kind: EventKind, reason: str) -> None:
@@ -166,10 +167,10 @@ def _has_joined_leader(turn: Turn, group: Group) -> bool:
     leader = group.members.get(group.leader_id or "")
     if leader is not None and leader.join_token is not None:
         return True
-    joined = next((m for m in group.members.values() if m.join_token is not None), None)
-    if joined is None:
+    joined = tuple(m.member_id for m in group.members.values() if m.join_token is not None)
+    if not joined:
         return False
-    turn.elect_leader(group, joined.member_id, "the former leader did not rejoin")
+    turn.elect_leader(group, turn.choose_leader(joined), "the former leader did not rejoin")
     return True
 
 

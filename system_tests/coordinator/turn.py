@@ -1,6 +1,6 @@
 """One turn of the coordinator: the time, the settings, and what the turn has done so far."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from system_tests.coordinator.codes import ErrorCode
@@ -24,6 +24,7 @@ class Turn:
     now_ms: int
     config: CoordinatorConfig
     new_member_id: Callable[[str], str]
+    choose_leader: Callable[[Sequence[str]], str]
     answers: list[Answer] = field(default_factory=list)
     events: list[GroupEvent] = field(default_factory=list)
 

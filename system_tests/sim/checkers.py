@@ -14,6 +14,7 @@ from encoding import TaskId, TopicPartition
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.sim.happenings import (
     Answered,
+    Cause,
     Ended,
     Gave,
     Happening,
@@ -44,6 +45,7 @@ class Evidence:
         owned, tasks: thread -> what it runs.
         versions: thread -> what it reads and writes; natives: threads of ours.
         led_by_native: whether the last leader was one of ours.
+        cached: static members that were given the answer of their former self.
     """
 
     partitions: frozenset[TopicPartition]
@@ -54,6 +56,7 @@ class Evidence:
     versions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     natives: set[str] = field(default_factory=set)
     led_by_native: bool = False
+    cached: set[str] = field(default_factory=set)
 
     def copy(self) -> Self:
         """Return independent evidence with the same content."""
@@ -66,6 +69,7 @@ class Evidence:
             versions=self.versions.copy(),
             natives=self.natives.copy(),
             led_by_native=self.led_by_native,
+            cached=self.cached.copy(),
         )
 
     def processes_in_group(self, thread: str) -> bool:
@@ -108,8 +112,12 @@ def _take_group_event(evidence: Evidence, event: GroupEvent) -> None:
     match event.kind:
         case EventKind.GENERATION_COMPLETED | EventKind.GROUP_RELOADED:
             evidence.members = set(event.members)
-        case EventKind.MEMBER_JOINED | EventKind.MEMBER_REPLACED:
+            evidence.cached.clear()
+        case EventKind.MEMBER_JOINED:
             evidence.members.add(event.member_id)
+        case EventKind.MEMBER_REPLACED:
+            evidence.members.add(event.member_id)
+            evidence.cached.add(event.member_id)
         case EventKind.MEMBER_LEFT | EventKind.MEMBER_EXPIRED:
             evidence.members.discard(event.member_id)
         case EventKind.MEMBER_FENCED if event.member_id:
@@ -211,9 +219,14 @@ def nothing_is_forgotten(evidence: Evidence, one: Settled) -> str | None:
 
 
 def natives_do_not_rejoin(evidence: Evidence, one: Rejoined) -> str | None:
-    """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268)."""
+    """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268).
+
+    The answer that a restarted static member is handed was meant for its former self, whatever
+    that was, and may make it rejoin.
+    """
     is_ours = one.thread in evidence.natives and evidence.led_by_native
-    if not is_ours or one.cause != "version":
+    is_cached = evidence.member_ids.get(one.thread) in evidence.cached
+    if not is_ours or is_cached or one.cause != Cause.VERSION:
         return None
     return f"{one.thread} rejoins under a leader of ours only to write v{one.used_after}"
 

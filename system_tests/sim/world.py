@@ -6,7 +6,7 @@ through `start`, `stop`, `kill` and the other methods named for what they do. Ev
 happened is in `trace`, and nothing else is kept: the world itself judges nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 from uuid import UUID
@@ -95,6 +95,8 @@ class World:
         names: member id -> thread, for the trace.
         trace: what happened, in order.
         network: how messages fare now.
+        next_leaders: lanes that a coordinator in need of a leader takes, the first that is there;
+            where none of them is, the dice decide.
         application, topics, task_of: what the group processes.
     """
 
@@ -104,7 +106,10 @@ class World:
         self.scheduler = Scheduler(setup.seed)
         self.network = setup.network
         self._ids = 0
-        self.coordinator = Coordinator(setup.broker, self._new_member_id)
+        self.next_leaders: tuple[str, ...] = ()
+        self.coordinator = Coordinator(
+            setup.broker, self._new_member_id, choose_leader=self._choose_leader
+        )
         self.application, self.topics = _application(setup)
         self.task_of = self.application.task_of
         self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
@@ -124,7 +129,10 @@ class World:
         other.setup, other.network = self.setup, self.network
         other.scheduler = self.scheduler.copy()
         other._ids = self._ids
-        other.coordinator = self.coordinator.copy(other._new_member_id)
+        other.next_leaders = self.next_leaders
+        other.coordinator = self.coordinator.copy(
+            other._new_member_id, choose_leader=other._choose_leader
+        )
         other.application, other.topics, other.task_of = (
             self.application,
             self.topics,
@@ -479,6 +487,14 @@ class World:
     def _of(self, process: int) -> list[StreamThread]:
         threads = self.setup.threads
         return self.threads[process * threads : (process + 1) * threads]
+
+    def _choose_leader(self, member_ids: Sequence[str]) -> str:
+        """The next leader: one that was asked for, else drawn among all, as a hash map would."""
+        for name in self.next_leaders:
+            for member_id in member_ids:
+                if self.names.get(member_id) == name:
+                    return member_id
+        return self.scheduler.choose(member_ids)
 
     def _new_member_id(self, prefix: str) -> str:
         self._ids += 1
