@@ -23,7 +23,8 @@ _MANY_CELLS = 64
 # Up to so many arcs a layer whose classes do not settle it is solved client by client.
 _EXACT_ARCS = 12_000
 # With several standbys a task: ways to cut them into layers, and how often each may have its turn.
-_CUTS = 8
+_CUTS = 6
+_MANY_COPIES = 10_000
 _MANY_TURNS = 6
 
 
@@ -99,10 +100,14 @@ def improve(copies: Copies, client: IntArray, others: Sequence[Sequence[int]]) -
         mates.setdefault(task, []).append(row)
     layers = max(map(len, mates.values()), default=0)
     unchanged, turn = 0, 0
-    # One layer has one cut; with more, no cut may be better than the others in vain.
-    wanted = 1 if layers == 1 else layers * _CUTS
+    # One layer has one cut. With more, one cut may find what another cannot.
+    cuts = 1 if layers == 1 or len(client) > _MANY_COPIES else _CUTS
+    wanted = layers * cuts
+    least = int(copies.weight.min(axis=1).sum())
     while unchanged < wanted and turn < _MANY_TURNS * wanted:
-        rows = _layer(copies, client, list(mates.values()), turn // layers % _CUTS, turn % layers)
+        if copies.cost(np.arange(len(client)), client) == least:
+            break
+        rows = _layer(copies, client, list(mates.values()), turn // layers % cuts, turn % layers)
         now = client.tolist()
         held = [
             [*others[row], *(now[mate] for mate in mates[int(copies.task[row])] if mate != row)]
