@@ -30,23 +30,25 @@ def assign_threads(
     names = sorted(threads)
     load = dict.fromkeys(names, 0) | dict(load_by_thread or {})
     ordered = sorted(set(tasks))
-    mine: dict[str, list[TaskId]] = {name: [] for name in names}
-    for task in ordered:
-        owner = owner_by_task.get(task)
+    # Places in `ordered` stand for tasks: small numbers compare and hash faster than ids.
+    mine: dict[str, list[int]] = {name: [] for name in names}
+    for place, owner in enumerate(map(owner_by_task.get, ordered)):
         if owner in mine:
-            mine[owner].append(task)
+            mine[owner].append(place)
     quota = _quotas(names, load, {n: len(own) for n, own in mine.items()}, len(ordered))
-    result: dict[str, list[TaskId]] = {name: own[: quota[name]] for name, own in mine.items()}
-    kept = {task for own in result.values() for task in own}
-    rest = iter([task for task in ordered if task not in kept])
+    result = {name: own[: quota[name]] for name, own in mine.items()}
+    is_kept = bytearray(len(ordered))
+    for own in result.values():
+        for place in own:
+            is_kept[place] = 1
+    rest = iter([place for place, kept in enumerate(is_kept) if not kept])
     # Round robin over the open places spreads the tasks of one subtopology over the threads.
-    places = {name: quota[name] - len(result[name]) for name in names}
-    while any(places.values()):
-        for name in names:
-            if places[name]:
-                places[name] -= 1
-                result[name].append(next(rest))
-    return {name: tuple(sorted(own)) for name, own in result.items()}
+    room = {name: quota[name] - len(result[name]) for name in names if quota[name]}
+    while room := {name: left for name, left in room.items() if left}:
+        for name in room:
+            room[name] -= 1
+            result[name].append(next(rest))
+    return {name: tuple([ordered[place] for place in sorted(own)]) for name, own in result.items()}
 
 
 def _quotas(

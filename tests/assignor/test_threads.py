@@ -47,3 +47,13 @@ def test_the_tasks_of_a_subtopology_are_spread():
     result = assign_threads(TASKS, threads=["a", "b", "c"], owner_by_task={})
     for own in result.values():
         assert [sum(t.subtopology == s for t in own) for s in range(3)] == [2, 2, 2]
+
+
+def test_threads_keep_as_many_tasks_as_level_counts_allow():
+    names = [f"t{i}" for i in range(4)]
+    owners = {task: names[min(i * i // 40, 3)] for i, task in enumerate(TASKS)}
+    result = assign_threads(TASKS, threads=names, owner_by_task=owners)
+    held = [sum(owner == name for owner in owners.values()) for name in names]
+    floor, spare = divmod(len(TASKS), len(names))
+    kept = sum(owners[task] == name for name, own in result.items() for task in own)
+    assert kept == sum(min(h, floor) for h in held) + min(spare, sum(h > floor for h in held))
