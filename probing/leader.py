@@ -6,7 +6,7 @@ leader that history lets die is an outcome, with the sentence that says what to 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from probing.events import Refuse
@@ -23,11 +23,17 @@ from probing.leader_rules import (
 from probing.native_answers import native_answer, next_version_numbers
 from probing.next_version import next_version_for
 from probing.releases import Release
-from probing.versions import EARLIEST_PROBEABLE_VERSION, UNKNOWN_VERSION, greatest_known_version
+from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
+    EARLIEST_PROBEABLE_VERSION,
+    UNKNOWN_VERSION,
+    greatest_known_version,
+)
 
 ASSIGNMENT_ERROR: Final = 3
 """The code of an answer that ends every Kafka member that can read it."""
 
+_NAMES_MAX: Final = 8
 _CHECKS_SUPPORTED_SINCE: Final = (2, 5)
 """Kafka's decoder refuses a supported version below the used one from this series on."""
 
@@ -88,32 +94,24 @@ def decide_answers(
     rule = next(rule for rule in LEADER_RULES if model in rule.models and rule.holds(group))
     why = _sentence(rule, group)
     if rule.verdict is Verdict.DIES:
-        return _decision(group, rule, why, version=0, common=UNKNOWN_VERSION)
+        return _decision(group, rule, why, (), version=0, common=UNKNOWN_VERSION)
+    natives = [native_answer(group, member) for member in group.natives]
     if rule.verdict is Verdict.ERROR_TO_ALL:
         # Kafka writes errors in the leader's latest version, which older members cannot read.
-        return _decision(group, rule, why, version=group.latest, common=group.latest)
-    if group.natives and not group.members:
-        return _natives_only(group, rule, why)
-    version = group.lowest_used if rule.fixed_version is None else rule.fixed_version
-    common = group.latest if rule.second_number == OWN_LATEST else group.lowest_supported
-    return _decision(group, rule, why, version=version, common=_on_the_wire(version, common))
-
-
-def _natives_only(group: GroupVersions, rule: LeaderRule, why: str) -> LeaderDecision:
-    """Decide for a group of ours; who cannot be read is answered in a version of Kafka's."""
-    lowest = min((native_answer(group, m) for m in group.natives), key=lambda a: a.version)
-    decision = _decision(
-        group,
-        rule,
-        why,
-        version=min(lowest.version, group.latest),
-        common=_on_the_wire(lowest.version, group.latest),
-    )
-    return replace(
-        decision,
-        version=lowest.version,
-        commonly_supported_version=lowest.commonly_supported_version,
-    )
+        version = common = group.latest
+    elif natives and not group.members:
+        lowest = min(natives, key=lambda answer: answer.version)
+        version, common = lowest.version, lowest.commonly_supported_version
+    else:
+        version = group.lowest_used if rule.fixed_version is None else rule.fixed_version
+        common = group.latest if rule.second_number == OWN_LATEST else group.lowest_supported
+        common = _on_the_wire(version, common)
+    answers = [
+        *natives,
+        *(_answer(group, rule, why, m, version=version, common=common) for m in group.members),
+        *(_quarantined_answer(group, m, version=version, common=common) for m in group.quarantined),
+    ]
+    return _decision(group, rule, why, answers, version=version, common=common)
 
 
 def _on_the_wire(version: int, common: int) -> int:
@@ -124,22 +122,31 @@ def _on_the_wire(version: int, common: int) -> int:
 def _group_versions(
     release: Release, members: Sequence[MemberVersions], *, level: int | None
 ) -> GroupVersions:
-    everyone = tuple(sorted(members, key=lambda member: member.member_id))
-    believed = tuple(m for m in everyone if not _is_quarantined(release, m))
-    # A JVM leader does not see trailers: to it, every member is a member like its own.
-    natives = tuple(m for m in believed if release.is_native and m.native_version is not None)
-    counted = tuple(m for m in believed if m not in natives)
+    quarantined, natives, counted = [], [], []
+    for member in sorted(members, key=lambda member: member.member_id):
+        if _is_quarantined(release, member):
+            quarantined.append(member)
+        elif release.is_native and member.native_version is not None:
+            natives.append(member)
+        else:  # a JVM leader does not see trailers: to it, every member is one like its own
+            counted.append(member)
     latest = release.latest_version
     lowest_used = min((latest, *(m.used_version for m in counted)))
     return GroupVersions(
         release=release,
-        members=counted,
-        natives=natives,
+        members=tuple(counted),
+        natives=tuple(natives),
         future=tuple(m for m in counted if m.used_version > latest),
-        quarantined=tuple(m for m in everyone if m not in believed),
+        quarantined=tuple(quarantined),
         lowest_used=greatest_known_version(release.known_versions, at_most=lowest_used)
         or lowest_used,
         lowest_supported=min((latest, *(m.supported_as_seen for m in counted))),
+        lowest_native=min(
+            (
+                release.latest_native_version or EARLIEST_NATIVE_VERSION,
+                *(m.native_version for m in natives if m.native_version is not None),
+            )
+        ),
         level=level,
     )
 
@@ -152,7 +159,10 @@ def _is_quarantined(release: Release, member: MemberVersions) -> bool:
 
 
 def _names(members: Sequence[MemberVersions]) -> str:
-    return ", ".join(member.member_id for member in members)
+    """Return the names for a sentence, a few of them where there are many."""
+    more = len(members) - _NAMES_MAX
+    names = ", ".join(member.member_id for member in members[:_NAMES_MAX])
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
@@ -173,27 +183,27 @@ def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
 
 
 def _decision(
-    group: GroupVersions, rule: LeaderRule, why: str, *, version: int, common: int
+    group: GroupVersions,
+    rule: LeaderRule,
+    why: str,
+    answers: Sequence[Answer],
+    *,
+    version: int,
+    common: int,
 ) -> LeaderDecision:
     dies = rule.verdict is Verdict.DIES
     error = rule.verdict is Verdict.ERROR_TO_ALL
-    answers = [
-        _answer(group, rule, why, member, version=version, common=common)
-        for member in (*group.members, *group.quarantined)
-    ]
-    answers += [native_answer(group, member) for member in group.natives]
     unread = [member for member in group.natives if not member.readable]
-    future = sorted((*group.future, *unread), key=lambda member: member.member_id)
     next_version, next_rule = next_version_for(next_version_numbers(group))
     return LeaderDecision(
         version=version,
         commonly_supported_version=common,
-        answers=() if dies else tuple(sorted(answers, key=lambda answer: answer.member_id)),
-        future_members=tuple(member.member_id for member in future),
+        answers=tuple(sorted(answers, key=lambda answer: answer.member_id)),
+        future_members=tuple(sorted(member.member_id for member in (*group.future, *unread))),
         quarantined_members=tuple(member.member_id for member in group.quarantined),
         lowest_supported_version=group.lowest_supported,
         error_code=ASSIGNMENT_ERROR if error else 0,
-        version_probing=bool(future) and not (dies or error),
+        version_probing=bool(group.future or unread) and not (dies or error),
         refusal=Refuse(rule=rule.name, why=why) if dies else None,
         rule=rule.name,
         why=why,
@@ -212,17 +222,10 @@ def _answer(
     common: int,
 ) -> Answer:
     """Return one member's answer under the row that fired."""
-    name = rule.name
     content = rule.others_get
-    if member in group.quarantined:
-        content, name = Content.PREVIOUS, "quarantined"
-        if not member.quarantined and member.used_version >= 1:  # the bytes were read, at least
-            version = min(version, member.used_version)
-            common = _on_the_wire(version, common)
-        why = f"the subscription of {member.member_id} cannot be read: it keeps what it owns"
-    elif rule.verdict is Verdict.ERROR_TO_ALL:
+    if rule.verdict is Verdict.ERROR_TO_ALL:
         content = Content.ERROR
-    elif member in group.future:
+    elif member.used_version > group.latest:
         content = rule.future_get
         if rule.future_numbers == OWN_LATEST:
             version = common = group.latest
@@ -231,6 +234,27 @@ def _answer(
         version=version,
         commonly_supported_version=common,
         content=content,
-        rule=name,
+        rule=rule.name,
         why=why,
+    )
+
+
+def _quarantined_answer(
+    group: GroupVersions, member: MemberVersions, *, version: int, common: int
+) -> Answer:
+    """Return the answer to bytes that cannot be read or believed: a version of Kafka's, no higher.
+
+    Where the numbers could be read, the answer is not above what they say was written.
+    """
+    written = (
+        member.used_version if not member.quarantined and member.used_version >= 1 else version
+    )
+    version, common = min(version, written, group.latest), min(common, group.latest)
+    return Answer(
+        member_id=member.member_id,
+        version=version,
+        commonly_supported_version=_on_the_wire(version, common),
+        content=Content.PREVIOUS,
+        rule="quarantined",
+        why=f"the subscription of {member.member_id} cannot be read: it keeps what it owns",
     )

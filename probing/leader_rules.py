@@ -100,6 +100,7 @@ class GroupVersions:
         future: members whose used version is above what the leader reads.
         quarantined: members whose bytes cannot be read or believed.
         lowest_used, lowest_supported: over ``members``, at most the leader's latest.
+        lowest_native: the greatest native version that the leader and all natives read.
         level: the finalized level of the protocol, if any.
     """
 
@@ -110,6 +111,7 @@ class GroupVersions:
     quarantined: tuple[MemberVersions, ...]
     lowest_used: int
     lowest_supported: int
+    lowest_native: int
     level: int | None = None
 
     @property

@@ -64,13 +64,11 @@ def next_version_numbers(
     group: GroupVersions, member: MemberVersions | None = None
 ) -> NextVersionNumbers:
     """Return what the table of next versions looks at, for a member or for any without a pin."""
-    natives = [n.native_version for n in group.natives if n.native_version is not None]
-    ours = group.release.latest_native_version or EARLIEST_NATIVE_VERSION
     return NextVersionNumbers(
         pinned_version=member.used_version if member is not None and member.pinned else None,
         jvm_lowest_used=group.lowest_used if group.members else None,
         jvm_second_number=group.lowest_supported,
-        lowest_native=min((ours, *natives)),
+        lowest_native=group.lowest_native,
         level=group.level,
         known_versions=group.release.readable_versions,
     )

@@ -1,6 +1,7 @@
 """Answers to native members, one by one, and to the JVM members beside them."""
 
 import itertools
+from time import process_time
 
 import pytest
 
@@ -58,6 +59,8 @@ def test_a_native_member_is_answered_in_the_version_that_it_wrote():
         assert found["a"].version == used
         assert found["a"].rule == "native member in the version it wrote"
         assert found["a"].native == NativeAnswer(next_version=9, subscription_read=True)
+        second = -1 if used < 3 else 11 if used <= 11 else 101
+        assert found["a"].commonly_supported_version == second
 
 
 def test_a_later_version_that_can_be_read_is_answered_in_our_latest():
@@ -148,6 +151,26 @@ def test_the_sentence_names_the_natives_that_do_not_count():
     why = decide_answers(NATIVE, [member("j", 9, 9), member("n", 3, native=101)]).why
     assert "version 9 is the lowest" in why
     assert "n do not count" in why
+
+
+def test_without_natives_nobody_is_told_anything():
+    decision = decide_answers(NATIVE, [member("j", 9), member("k", 11)])
+    assert (decision.next_version, decision.next_version_rule) == (0, "")
+
+
+def test_a_group_of_thousands_is_decided_in_linear_time_and_in_short_sentences():
+    def seconds(size):
+        natives = [member(f"n{at:05}", 101, native=101) for at in range(size)]
+        jvms = [member(f"j{at:05}", 12) for at in range(size)]
+        start = process_time()
+        decision = decide_answers(NATIVE, [*natives, *jvms])
+        assert len(decision.answers) == 2 * size
+        assert len(decision.why) < 500
+        assert f"and {size - 8} more" in decision.why
+        return process_time() - start
+
+    seconds(200)
+    assert seconds(4_000) < 40 * max(seconds(400), 0.002)  # 100 times if it were quadratic
 
 
 def test_a_jvm_leader_sees_no_native_member():

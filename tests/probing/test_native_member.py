@@ -152,6 +152,13 @@ def test_a_cached_answer_of_a_leader_of_ours_above_the_start_version_ends_nobody
     assert state.used_version == 101
 
 
+@pytest.mark.parametrize("received", [-1, 0])
+def test_an_answer_in_no_version_at_all_is_refused(received):
+    for start_version in (None, "latest"):
+        member = start_member(find_release("native"), start_version=start_version)
+        assert kinds(answered(member, received, 11)[1]) == [Refuse]
+
+
 def test_to_a_jvm_leader_a_native_member_at_101_comes_down_and_rejoins():
     member = start_member(find_release("native"), start_version="latest")
     for received, common, writes in ((11, 11, 11), (4, 4, 4), (3, 11, 11), (9, 150, 11)):
