@@ -12,6 +12,9 @@ import numpy as np
 from assignor.state import BoolArray, GroupState, IntArray
 
 
+_ONE_CELL = frozenset({0})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
     """Values of the clients, one row a key.
@@ -112,6 +115,8 @@ class Spread:
 
     def _able(self, holders: Sequence[int]) -> tuple[bool, ...] | None:
         """Which cells have a client that holds nothing; None when all have."""
+        if len(holders) < min(self.sizes):
+            return None
         left = list(self.sizes)
         for client in holders:
             left[self.cells[client]] -= self.usable[client]
@@ -119,6 +124,8 @@ class Spread:
 
     def best_for(self, holders: Sequence[int]) -> frozenset[int]:
         """The cells that add most to the spread of a task which `holders` have."""
+        if not self.distinct:
+            return _ONE_CELL
         return self.best_cells(tuple(self.cells[c] for c in holders), self._able(holders))
 
     def fits(self, holders: Sequence[int], has_room: BoolArray) -> BoolArray:

@@ -14,6 +14,8 @@ from assignor.state import GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
 _WEIGHED = 1_200
+# Up to so many clients the pairs of active and standby clients are weighed too.
+_PAIRED = 3_000
 # Clients and copies that are looked at for an exchange, each.
 _TRIES = 32
 # Exchanges that may fail before no more are tried.
@@ -126,8 +128,11 @@ def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
     room = np.array(board.room, dtype=np.int64)
     capacity = np.maximum(np.array(board.capacity, dtype=np.int64), 1)
     clients = len(capacity)
+    # Among so many clients a pair hardly ever repeats, and a row for each would be C x C.
+    counts_pairs = clients <= _PAIRED
+    nothing = np.zeros(clients, dtype=np.int64)
     rows: dict[int, IntArray] = {}
-    for (active, client), count in board.pairs.items():
+    for (active, client), count in board.pairs.items() if counts_pairs else ():
         if active not in rows:
             rows[active] = np.zeros(clients, dtype=np.int64)
         rows[active][client] = count
@@ -140,7 +145,9 @@ def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
     for task in missing:
         left -= task != last
         last, active = task, board.active[task]
-        pair = rows.setdefault(active, np.zeros(clients, dtype=np.int64))
+        if counts_pairs and active not in rows:
+            rows[active] = np.zeros(clients, dtype=np.int64)
+        pair = rows.get(active, nothing)
         where = numbers[board.spread.fits([active, *board.holders[task]], room > 0)]
         if not len(where):
             blocked.append(task)
@@ -155,7 +162,7 @@ def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
         )
         client = int(where[np.lexsort(keys)[0]])
         board.add(task, client)
-        pair[client] += 1
+        pair[client] += counts_pairs
         room[client] -= 1
         held[client] += 1
         board.fresh.setdefault(client, {})[task] = None
