@@ -12,6 +12,11 @@ class _RollingBounce(LazyGroup):
             "live",
             "Bounce a group of real processes, and judge what happened.",
         ),
+        "simulate": Subcommand(
+            "system_tests.sim.command",
+            "simulate",
+            "Bounce simulated groups, thousands of them, and look for a broken rule.",
+        ),
     }
 
 

@@ -1,1 +1,54 @@
 """The simulated world: one seed, the only clock, the only dice; real bytes between members."""
+
+from system_tests.sim.bounce import Bounce, Outcome, run_bounce
+from system_tests.sim.checkers import SAFETY, Broken, Evidence, SafetyRule, check_step, check_trace
+from system_tests.sim.cost import Cost, cost_of
+from system_tests.sim.known import KNOWN, Shape, known_issues
+from system_tests.sim.liveness import Rebalances, count_rebalances
+from system_tests.sim.narrate import outcome_lines, replay_command, trace_lines
+from system_tests.sim.plan import (
+    FAULTS,
+    BounceOptions,
+    OptionError,
+    Plan,
+    Stage,
+    plan_bounce,
+    should_work,
+)
+from system_tests.sim.scheduler import Pending, Scheduler
+from system_tests.sim.setup import Network, WorldSetup
+from system_tests.sim.world import World
+
+__all__ = [
+    "FAULTS",
+    "KNOWN",
+    "SAFETY",
+    "Bounce",
+    "BounceOptions",
+    "Broken",
+    "Cost",
+    "Evidence",
+    "Network",
+    "OptionError",
+    "Outcome",
+    "Pending",
+    "Plan",
+    "Rebalances",
+    "SafetyRule",
+    "Scheduler",
+    "Shape",
+    "Stage",
+    "World",
+    "WorldSetup",
+    "check_step",
+    "check_trace",
+    "cost_of",
+    "count_rebalances",
+    "known_issues",
+    "outcome_lines",
+    "plan_bounce",
+    "replay_command",
+    "run_bounce",
+    "should_work",
+    "trace_lines",
+]

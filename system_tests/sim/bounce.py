@@ -7,13 +7,12 @@ liveness: no more faults, and the group has to come to rest.
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
 
-from probing import RELEASES, MemberModel, Release, find_release, upgrade_path
-from system_tests.sim.behaviour import behaviour_of
+from probing import find_release
 from system_tests.sim.checkers import Broken, check_trace
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.happenings import Happening, Settled, Unsettled
+from system_tests.sim.known import known_issues
 from system_tests.sim.liveness import (
     Rebalances,
     check_final_versions,
@@ -21,88 +20,42 @@ from system_tests.sim.liveness import (
     check_version_rebalances,
     count_rebalances,
 )
-from system_tests.sim.scheduler import Scheduler
-from system_tests.sim.world import Network, World, WorldSetup
-
-FAULTS = (
-    "drop",
-    "duplicate",
-    "delay",
-    "pause",
-    "slow",
-    "crash",
-    "leader",
-    "coordinator",
-    "disk",
+from system_tests.sim.plan import (
+    FAULTS,
+    BounceOptions,
+    OptionError,
+    Plan,
+    Stage,
+    draw,
+    plan_bounce,
+    shape_of,
+    version_bound,
 )
-"""What may strike: messages lost, sent twice, late; members paused past their session, slow, killed;
-the leader killed; the coordinator moved; a state directory lost."""
+from system_tests.sim.setup import Network, WorldSetup
+from system_tests.sim.world import World
 
 _SETTLE_MS = 1_200_000
 _FAULT_CHANCE = 0.3
 
 
-class OptionError(ValueError):
-    """The options do not fit together; the message says what does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BounceOptions:
-    """One experiment.
-
-    Attributes:
-        seed: of everything that is drawn.
-        old, new: releases; None: drawn among the paths that should work.
-        members: processes; threads: in each; static: they carry instance ids.
-        partitions: of the source topic.
-        faults: names out of `FAULTS`.
-        offline: stop all, start all, no pin.
-        force: one bounce without a pin where there is no path.
-    """
-
-    seed: int = 0
-    old: str | None = None
-    new: str | None = None
-    members: int = 3
-    threads: int = 1
-    static: bool = False
-    partitions: int = 6
-    faults: frozenset[str] = frozenset()
-    offline: bool = False
-    force: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One round of the path: every process is brought to this."""
-
-    release: str
-    upgrade_from: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """From where, through which stages, to which versions."""
-
-    old: str
-    stages: tuple[Stage, ...]
-    promised_versions: tuple[int, ...]
-
-    @property
-    def new(self) -> str:
-        """Name of the release at the end."""
-        return self.stages[-1].release
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of it: the options with everything drawn, the trace, and the verdict."""
+    """What came of it.
 
+    Attributes:
+        asked: the options as they were given; options: with everything drawn.
+        plan, lanes, trace: what was done, by whom, and what happened.
+        broken: every rule that was broken, safety first; known: what history knows of this path.
+        rebalances, cost, version_bound: counted.
+    """
+
+    asked: BounceOptions
     options: BounceOptions
     plan: Plan
     lanes: tuple[str, ...]
     trace: tuple[Happening, ...]
     broken: tuple[Broken, ...]
+    known: tuple[str, ...]
     rebalances: Rebalances
     cost: Cost
     version_bound: int
@@ -111,74 +64,6 @@ class Outcome:
     def ok(self) -> bool:
         """Whether no rule was broken."""
         return not self.broken
-
-
-def version_bound(*, threads: int, stages: int) -> int:
-    """Return how many rebalances for the version a bounce may cost under Kafka's rules.
-
-    One per bounced thread and one at the end, in each stage.
-    """
-    return stages * (threads + 1)
-
-
-def plan_bounce(options: BounceOptions) -> Plan:
-    """Return the stages between the two releases of the options.
-
-    Raises:
-        ReleaseError: a release does not exist.
-        OptionError: there is no path, and neither `offline` nor `force` asks for one.
-    """
-    if options.old is None or options.new is None:
-        raise OptionError("a plan needs both releases; give old and new, or let `draw` choose")
-    old, new = find_release(options.old), find_release(options.new)
-    path = upgrade_path(old, new)
-    asked_for = options.offline or options.force
-    if not path.possible and not asked_for:
-        raise OptionError(
-            f"{path.reasons[0]} (--offline does that; --force shows what it prevents)"
-        )
-    stages: tuple[Stage, ...] = tuple(
-        Stage(release=bounce.release, upgrade_from=bounce.upgrade_from) for bounce in path.bounces
-    )
-    if asked_for or not stages:
-        stages = (Stage(release=new.name, upgrade_from=None),)
-    return Plan(old=old.name, stages=stages, promised_versions=_promised(old, new, options))
-
-
-def _promised(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
-    promised = list(new.native_versions[-1:]) + [new.latest_version]
-    # Static members before KIP-568 cannot force a rebalance: who unsubscribes and comes back is
-    # handed its old answer, so the group stays where it was until somebody comes or goes.
-    if options.static and behaviour_of(new.name, None).forces_by_leaving:
-        promised.append(old.latest_version)
-    return tuple(dict.fromkeys(promised))
-
-
-@cache
-def _bounced_releases() -> tuple[Release, ...]:
-    return RELEASES
-
-
-def should_work(old: Release, new: Release, options: BounceOptions) -> bool:
-    """Tell whether history has this path without a finding, in a group of this shape."""
-    if old.name == new.name or not upgrade_path(old, new).possible:
-        return False
-    # Before 2.4 a probing answer repeats the tasks of a process on each of its threads.
-    return options.threads == 1 or not any(
-        one.member_model in (MemberModel.UNGUARDED, MemberModel.GUARDED) for one in (old, new)
-    )
-
-
-def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
-    """Fill in the releases that the options leave open."""
-    releases = _bounced_releases()
-    old, new = options.old, options.new
-    while old is None or new is None:
-        one = find_release(old or dice.choose(releases).name)
-        other = find_release(new or dice.choose(releases).name)
-        if should_work(one, other, options):
-            old, new = one.name, other.name
-    return replace(options, old=find_release(old).name, new=find_release(new).name)
 
 
 class Bounce:
@@ -202,6 +87,7 @@ class Bounce:
         )
         self.world = World(setup)
         self.dice = self.world.scheduler
+        self.asked = options
         self.options = draw(options, self.dice)
         self.plan = plan_bounce(self.options)
 
@@ -318,12 +204,15 @@ class Bounce:
         broken += check_final_versions(trace, plan.promised_versions)
         if not options.faults:
             broken += check_version_rebalances(trace, bound)
+        shape = shape_of(options, find_release(plan.old), find_release(plan.new))
         return Outcome(
+            asked=self.asked,
             options=options,
             plan=plan,
             lanes=tuple(thread.name for thread in world.threads),
             trace=trace,
             broken=tuple(broken),
+            known=known_issues(shape),
             rebalances=count_rebalances(trace),
             cost=cost_of(trace, records_per_second=world.setup.rates.growth),
             version_bound=bound,

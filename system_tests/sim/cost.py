@@ -4,8 +4,9 @@ A partition pauses from the moment that its owner gives it up, or dies, until an
 read its state; records go on being written meanwhile. Counted from the first settled group on.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
 from encoding import TopicPartition
 from system_tests.sim.happenings import Answered, Ended, Gave, Happening, Settled, Took, Wrote
@@ -38,48 +39,74 @@ def cost_of(trace: Iterable[Happening], *, records_per_second: int) -> Cost:
         trace: of one simulation, from its beginning.
         records_per_second: written to each partition.
     """
-    idle_since: dict[TopicPartition, int] = {}
-    owner: dict[TopicPartition, str] = {}
-    last_process: dict[TopicPartition, str] = {}
-    pauses: list[int] = []
-    restored = moved = size = 0
-    counts = False
+    sums = _Sums()
     for one in trace:
-        match one:
-            case Took():
-                for partition in one.gained:
-                    since_ms = idle_since.pop(partition, one.at_ms)
-                    process = process_of(one.thread)
-                    if counts:
-                        pauses.append(one.at_ms - since_ms + one.restore_ms)
-                        moved += last_process.get(partition, process) != process
-                    owner[partition], last_process[partition] = one.thread, process
-                restored += one.restored if counts else 0
-            case Gave():
-                for partition in one.partitions:
-                    if owner.get(partition) == one.thread:
-                        idle_since[partition] = one.at_ms
-                        del owner[partition]
-            case Ended():
-                for partition in [p for p, thread in owner.items() if thread == one.thread]:
-                    idle_since[partition] = one.at_ms
-                    del owner[partition]
-            case Wrote():
-                size += one.size if counts else 0
-            case Answered():
-                size += sum(answer.size for answer in one.answers) if counts else 0
-            case Settled():
-                counts = True
-            case _:
-                pass
+        adder = _ADDERS.get(type(one))
+        if adder is not None:
+            adder(sums, one)
     return Cost(
-        pause_ms=sum(pauses),
-        longest_pause_ms=max(pauses, default=0),
-        paused_records=sum(pauses) * records_per_second // 1000,
-        restored=restored,
-        moved=moved,
-        bytes=size,
+        pause_ms=sum(sums.pauses),
+        longest_pause_ms=max(sums.pauses, default=0),
+        paused_records=sum(sums.pauses) * records_per_second // 1000,
+        restored=sums.restored,
+        moved=sums.moved,
+        bytes=sums.bytes,
     )
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What has been added up; nothing counts before the first settled group."""
+
+    counts: bool = False
+    idle_since: dict[TopicPartition, int] = field(default_factory=dict)
+    owner: dict[TopicPartition, str] = field(default_factory=dict)
+    last_process: dict[TopicPartition, str] = field(default_factory=dict)
+    pauses: list[int] = field(default_factory=list)
+    restored: int = 0
+    moved: int = 0
+    bytes: int = 0
+
+    def took(self, one: Took) -> None:
+        process = process_of(one.thread)
+        for partition in one.gained:
+            since_ms = self.idle_since.pop(partition, one.at_ms)
+            if self.counts:
+                self.pauses.append(one.at_ms - since_ms + one.restore_ms)
+                self.moved += self.last_process.get(partition, process) != process
+            self.owner[partition], self.last_process[partition] = one.thread, process
+        self.restored += one.restored if self.counts else 0
+
+    def gave(self, one: Gave) -> None:
+        self._release(one, one.partitions)
+
+    def ended(self, one: Ended) -> None:
+        self._release(one, tuple(self.owner))
+
+    def wrote(self, one: Wrote) -> None:
+        self.bytes += one.size if self.counts else 0
+
+    def answered(self, one: Answered) -> None:
+        self.bytes += sum(answer.size for answer in one.answers) if self.counts else 0
+
+    def settled(self, _: Settled) -> None:
+        self.counts = True
+
+    def _release(self, one: Gave | Ended, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            if self.owner.get(partition) == one.thread:
+                self.idle_since[partition] = one.at_ms
+                del self.owner[partition]
+
+
+_ADDERS: dict[type, Callable[[_Sums, Any], None]] = {
+    Took: _Sums.took,
+    Gave: _Sums.gave,
+    Ended: _Sums.ended,
+    Wrote: _Sums.wrote,
+    Answered: _Sums.answered,
+    Settled: _Sums.settled,
+}
 
 
 def process_of(thread: str) -> str:

@@ -83,8 +83,10 @@ def lead(
         application: what the group processes.
         joined: every member with its bytes, as the coordinator tells the leader.
         end_offset_sums: of each task, as the leader's admin client reads them.
-        thread: name of the leader; names: member id -> thread, for the trace.
-        generation, now_ms: when.
+        thread: name of the leader, for the trace.
+        names: member id -> thread, for the trace.
+        generation: that is being answered.
+        now_ms: the simulated time.
 
     Raises:
         LeaderRefused: a leader of this release dies of the group's versions.

@@ -9,7 +9,7 @@ left to chance but the order in which the caller takes things.
 import heapq
 import random
 from collections.abc import Sequence
-from typing import NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 _Value = TypeVar("_Value")
 
@@ -22,14 +22,14 @@ class Pending(NamedTuple):
         seq: order of scheduling; ties in time are broken by it.
         kind: what; the world's dispatch table knows the words.
         target: index of the thread it happens to, -1 where it happens to none.
-        data: what the kind needs to know; immutable and comparable by `repr`.
+        data: what the kind needs to know; immutable.
     """
 
     due_ms: int
     seq: int
     kind: str
     target: int
-    data: object
+    data: tuple[Any, ...]
 
 
 class Scheduler:
@@ -84,7 +84,7 @@ class Scheduler:
             self._dice.shuffle(mixed)
         return mixed
 
-    def schedule(self, delay_ms: int, kind: str, target: int, data: object = None) -> None:
+    def schedule(self, delay_ms: int, kind: str, target: int, data: tuple[Any, ...]) -> None:
         """Let something happen `delay_ms` from now."""
         self._seq += 1
         heapq.heappush(self._queue, Pending(self.now_ms + delay_ms, self._seq, kind, target, data))

@@ -6,122 +6,37 @@ through `start`, `stop`, `kill` and the other methods named for what they do. Ev
 happened is in `trace`, and nothing else is kept: the world itself judges nothing.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Self
 from uuid import UUID
 
-from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
 from encoding import TaskId
-from system_tests.coordinator import (
-    Answer,
-    Coordinator,
-    CoordinatorConfig,
-    Effects,
-    EventKind,
-    JoinAnswer,
-    Request,
-    Response,
-    SyncAnswer,
-)
-from system_tests.sim import consumer
+from system_tests.coordinator import JoinAnswer, Response, SyncAnswer
+from system_tests.sim import consumer, taking
 from system_tests.sim.behaviour import behaviour_of
-from system_tests.sim.disk import Disk, StateRates
-from system_tests.sim.happenings import Ended, Happened, Happening, Started
-from system_tests.sim.leading import Application
-from system_tests.sim.scheduler import Pending, Scheduler
+from system_tests.sim.disk import Disk
+from system_tests.sim.happenings import Ended, Happened, Started
+from system_tests.sim.scheduler import Pending
+from system_tests.sim.setup import WorldSetup, make_application
 from system_tests.sim.thread import Phase, StreamThread
-
-TOPIC = "lines"
-_INSTANCE = "-instance"
+from system_tests.sim.transport import Transport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
-    """How long messages take, and what becomes of some of them; times in ms.
+class World(Transport):
+    """All there is, and one thing after another; see `Transport` for what it is made of.
 
     Attributes:
-        shortest_ms, longest_ms: on the way, one direction.
-        poll_ms: how often a thread comes round to its consumer, at most.
-        drop, duplicate, late: probabilities of a request or answer to be lost with its connection,
-            to be sent twice, to take `late_ms` longer.
-        late_ms: longest extra delay.
-        reconnect_ms: until a thread notices a lost connection, at most.
-    """
-
-    shortest_ms: int = 1
-    longest_ms: int = 20
-    poll_ms: int = 100
-    drop: float = 0.0
-    duplicate: float = 0.0
-    late: float = 0.0
-    late_ms: int = 3_000
-    reconnect_ms: int = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorldSetup:
-    """What a world is made of.
-
-    Attributes:
-        seed: of the dice; None for a world without chance, moved by `choices`.
-        processes, threads: how many, and threads in each.
-        static: members carry a group.instance.id.
-        partitions: of the source topic.
-        config: of the assignor; rates: of the state.
-        broker: settings of the coordinator.
-        network: while no faults are wanted.
-    """
-
-    seed: int | None = 0
-    processes: int = 3
-    threads: int = 1
-    static: bool = False
-    partitions: int = 6
-    config: AssignmentConfig = field(default_factory=AssignmentConfig)
-    rates: StateRates = field(default_factory=StateRates)
-    broker: CoordinatorConfig = field(default_factory=CoordinatorConfig)
-    network: Network = field(default_factory=Network)
-
-
-class World:
-    """All there is, and one thing after another.
-
-    Attributes:
-        setup: what it was made of.
-        scheduler: clock, dice, what is going to happen.
-        coordinator: of the one group.
-        threads: every thread, process by process; disks: one a process.
-        names: member id -> thread, for the trace.
-        trace: what happened, in order.
-        network: how messages fare now.
-        next_leaders: lanes that a coordinator in need of a leader takes, the first that is there;
-            where none of them is, the dice decide.
         application, topics, task_of: what the group processes.
+        disks: one a process.
     """
 
     def __init__(self, setup: WorldSetup) -> None:
         """Make a world in which nobody is up."""
-        self.setup = setup
-        self.scheduler = Scheduler(setup.seed)
-        self.network = setup.network
-        self._ids = 0
-        self.next_leaders: tuple[str, ...] = ()
-        self.coordinator = Coordinator(
-            setup.broker, self._new_member_id, choose_leader=self._choose_leader
-        )
-        self.application, self.topics = _application(setup)
+        super().__init__(setup)
+        self.application, self.topics = make_application(setup)
         self.task_of = self.application.task_of
         self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
         self._process_ids = list(range(1, setup.processes + 1))
-        self.threads = [
-            _thread(setup, process, number)
-            for process in range(setup.processes)
-            for number in range(setup.threads)
-        ]
-        self.names: dict[str, str] = {}
-        self.trace: list[Happening] = []
-        self._stable = False
 
     def copy(self) -> Self:
         """Return an independent world in the same state; the trace so far is shared by value."""
@@ -147,11 +62,6 @@ class World:
         return other
 
     # The run
-
-    @property
-    def now_ms(self) -> int:
-        """The simulated time."""
-        return self.scheduler.now_ms
 
     def step(self) -> bool:
         """Let the earliest thing happen; False if nothing ever will."""
@@ -206,10 +116,6 @@ class World:
         self.scheduler.now_ms = max(self.now_ms, pending.due_ms)
         self._dispatch(pending)
 
-    def record(self, happening: Happening) -> None:
-        """Add a line to the trace."""
-        self.trace.append(happening)
-
     def is_settled(self) -> bool:
         """Whether every thread that is up rests in the one generation, and nobody else is in it."""
         if not self._stable:
@@ -238,7 +144,7 @@ class World:
         if kind in ("do", "request"):
             return True
         thread = self.threads[target]
-        life, number, *_ = data  # type: ignore[misc] # every kind of a thread carries both
+        life, number, *_ = data
         if life != thread.life:
             return False
         if kind == "fire":
@@ -360,125 +266,25 @@ class World:
         """Whether any thread of the process runs."""
         return any(thread.is_up for thread in self._of(process))
 
-    # What consumers do
-
-    def send(
-        self, thread: StreamThread, request: Request, *, thinks_ms: int = 0, awaited: bool = True
-    ) -> None:
-        """Put a request on its way; an awaited one makes every earlier answer void."""
-        network, scheduler = self.network, self.scheduler
-        if awaited:
-            thread.request += 1
-            thread.sent_copy = 0
-        number = thread.request if awaited else -1
-        if awaited and scheduler.happens(network.drop):
-            self._lose(thread, "a request is lost")
-            return
-        copies = 1
-        if awaited and scheduler.happens(network.duplicate):
-            copies, thread.sent_copy = 2, 1
-            self.record(Happened(self.now_ms, thread.name, "a request is sent twice"))
-        delay_ms = thinks_ms
-        for sent_copy in range(copies):
-            delay_ms += self._on_the_way()
-            token = (thread.index, thread.life, number, sent_copy)
-            scheduler.schedule(delay_ms, "request", thread.index, (request, token))
-
-    def ask(self, thread: StreamThread, request: Request) -> Response | None:
-        """Ask and be answered at once; None if the connection was lost."""
-        if self.scheduler.happens(self.network.drop):
-            return None
-        token = (thread.index, thread.life, 0, 0)
-        effects = self.coordinator.handle(request, token=token, now_ms=self.now_ms)
-        own = [answer for answer in effects.answers if answer.token == token]
-        self._absorb(Effects(tuple(a for a in effects.answers if a not in own), effects.events))
-        return own[0].response if own else None
-
-    def later(self, thread: StreamThread, delay_ms: int, kind: str, data: object) -> None:
-        """Let something happen to this life of a thread."""
-        self.scheduler.schedule(delay_ms, kind, thread.index, (thread.life, data))
-
-    def poll_later(
-        self,
-        thread: StreamThread,
-        *,
-        kind: str = "poll",
-        data: tuple[object, ...] = (),
-        delay_ms: int | None = None,
-    ) -> None:
-        """Let the thread come round to its consumer, within a poll's time."""
-        if delay_ms is None:
-            delay_ms = self.scheduler.delay(0, self.network.poll_ms)
-        if kind == "poll":
-            thread.polls += 1
-            data = (thread.polls,)
-        self.scheduler.schedule(delay_ms, kind, thread.index, (thread.life, *data))
-
-    def beat_later(self, thread: StreamThread) -> None:
-        """Schedule the next heartbeat; an earlier schedule is void."""
-        thread.beats += 1
-        beat_ms = thread.behaviour.heartbeat_ms
-        delay_ms = self.scheduler.delay(beat_ms - beat_ms // 10, beat_ms)
-        self.scheduler.schedule(delay_ms, "beat", thread.index, (thread.life, thread.beats))
-
     # What happens
 
     def _dispatch(self, pending: Pending) -> None:
         _, _, kind, target, data = pending
         if kind == "do":
-            action, *arguments = data  # type: ignore[misc] # `do_later` put the tuple there
+            action, *arguments = data
             _ACTIONS[action](self, *arguments)
             return
         thread = self.threads[target]
         if kind == "request":
-            request, token = data  # type: ignore[misc] # `send` put the pair there
+            request, token = data
             self._absorb(self.coordinator.handle(request, token=token, now_ms=self.now_ms))
             return
         if thread.paused_until_ms > self.now_ms:
             delay_ms = thread.paused_until_ms - self.now_ms
             self.scheduler.schedule(delay_ms, kind, target, data)
             return
-        if data[0] == thread.life:  # type: ignore[index] # each of these kinds carries a tuple
-            _HAPPENS[kind](self, thread, *data[1:])  # type: ignore[index] # likewise
-
-    def _absorb(self, effects: Effects) -> None:
-        for event in effects.events:
-            self.trace.append(event)
-            kind = event.kind
-            if kind is EventKind.ASSIGNMENT_STORED:
-                self._stable = True
-            elif kind in _UNSETTLING:
-                self._stable = False
-            elif kind is EventKind.GROUP_RELOADED:
-                self._stable = bool(event.members)
-        for answer in effects.answers:
-            self._deliver(answer)
-
-    def _deliver(self, answer: Answer) -> None:
-        """Put an answer on its way to the thread that waits for it."""
-        index, life, number, sent_copy = answer.token  # type: ignore[misc] # made by `send`
-        thread = self.threads[index]
-        waits = (life, number, sent_copy) == (thread.life, thread.request, thread.sent_copy)
-        if not waits or number < 1:
-            return
-        if self.scheduler.happens(self.network.drop):
-            self._lose(thread, "an answer is lost")
-            return
-        data = (life, number, answer.response)
-        self.scheduler.schedule(self._on_the_way(), "answer", index, data)
-
-    def _lose(self, thread: StreamThread, what: str) -> None:
-        self.record(Happened(self.now_ms, thread.name, what))
-        delay_ms = self.scheduler.delay(1, self.network.reconnect_ms)
-        data = (thread.life, thread.request, None)
-        self.scheduler.schedule(delay_ms, "answer", thread.index, data)
-
-    def _on_the_way(self) -> int:
-        network, scheduler = self.network, self.scheduler
-        delay_ms = scheduler.delay(network.shortest_ms, network.longest_ms)
-        if scheduler.happens(network.late):
-            delay_ms += scheduler.delay(1, network.late_ms)
-        return delay_ms
+        if data[0] == thread.life:
+            _HAPPENS[kind](self, thread, *data[1:])
 
     def _end(self, thread: StreamThread, how: str, *, failed: bool) -> None:
         thread.end()
@@ -487,20 +293,6 @@ class World:
     def _of(self, process: int) -> list[StreamThread]:
         threads = self.setup.threads
         return self.threads[process * threads : (process + 1) * threads]
-
-    def _choose_leader(self, member_ids: Sequence[str]) -> str:
-        """The next leader: one that was asked for, else drawn among all, as a hash map would."""
-        for name in self.next_leaders:
-            for member_id in member_ids:
-                if self.names.get(member_id) == name:
-                    return member_id
-        return self.scheduler.choose(member_ids)
-
-    def _new_member_id(self, prefix: str) -> str:
-        self._ids += 1
-        member_id = f"{prefix}-{self._ids}"
-        self.names[member_id] = prefix.removesuffix(_INSTANCE)
-        return member_id
 
 
 def _on_answer(world: World, thread: StreamThread, number: int, response: Response | None) -> None:
@@ -512,7 +304,7 @@ def _on_answer(world: World, thread: StreamThread, number: int, response: Respon
         case JoinAnswer():
             consumer.on_join(world, thread, response)
         case SyncAnswer():
-            consumer.on_sync(world, thread, response)
+            taking.on_sync(world, thread, response)
         case _:
             pass
 
@@ -531,8 +323,8 @@ _HAPPENS: dict[str, Callable[..., None]] = {
     "answer": _on_answer,
     "poll": _on_poll,
     "beat": _on_beat,
-    "fire": consumer.fire,
-    "followup": consumer.on_followup_due,
+    "fire": taking.fire,
+    "followup": taking.on_followup_due,
 }
 _ACTIONS: dict[str, Callable[..., None]] = {
     "start": World.start,
@@ -545,40 +337,3 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "lose_disk": World.lose_disk,
     "move_coordinator": World.move_coordinator,
 }
-_UNSETTLING = frozenset({EventKind.REBALANCE_STARTED, EventKind.GROUP_EMPTIED})
-
-
-def _thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
-    lane = chr(ord("a") + process)
-    name = lane if setup.threads == 1 else f"{lane}{number + 1}"
-    behaviour = behaviour_of("native", None)
-    identity = MemberIdentity(process_id=UUID(int=process + 1))
-    return StreamThread(
-        index=process * setup.threads + number,
-        name=name,
-        process=process,
-        behaviour=behaviour,
-        streams=StreamsMember(behaviour.release, identity),
-        instance_id=f"{name}{_INSTANCE}" if setup.static else None,
-    )
-
-
-def _application(
-    setup: WorldSetup,
-) -> tuple[Application, tuple[str, ...]]:
-    topology = (
-        Topology()
-        .add_source("read", topics=[TOPIC])
-        .add_processor("count", parents=["read"])
-        .add_state_store("counts", processors=["count"])
-    )
-    subtopologies = topology.subtopologies("app")
-    counts = {TOPIC: setup.partitions}
-    plan = plan_tasks(subtopologies, counts)
-    application = Application(
-        subtopologies=subtopologies,
-        partition_counts=counts,
-        task_of=plan.task_by_partition(),
-        config=setup.config,
-    )
-    return application, (TOPIC,)

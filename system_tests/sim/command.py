@@ -1,0 +1,210 @@
+"""``rolling-bounce simulate``: options in, trace or summary out, exit status."""
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+import click
+
+from probing import ReleaseError
+from system_tests.sim.bounce import Outcome, run_bounce
+from system_tests.sim.fleet import Failure, run_fleet
+from system_tests.sim.narrate import outcome_lines, replay_command
+from system_tests.sim.plan import FAULTS, BounceOptions, OptionError, plan_bounce
+from system_tests.trace import LEGEND
+
+_EXIT_BAD = 1
+_EXIT_USAGE = 2
+_MAX_MEMBERS = 26
+_SHOWN_TRACES = 3
+_LISTED_FAILURES = 100
+
+_EPILOG = f"""
+\b
+Examples:
+  rolling-bounce simulate --seed 7                     one bounce of a drawn pair, its trace
+  rolling-bounce simulate --seeds 10000                ten thousand of them, a summary
+  rolling-bounce simulate --seed 7 --from 3.1 --to native --members 5
+  rolling-bounce simulate --seeds 500 --faults all     messages lost, members killed, and more
+  rolling-bounce simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force    a path that is broken
+
+\b
+The trace has a lane per thread:
+  {LEGEND}
+
+\b
+The same seed with the same options gives the same bytes, on every machine.
+Exit status: 0 no rule was broken, 1 one was, 2 wrong usage or an impossible path.
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--seed", type=click.IntRange(0), help="Run this one and print its trace.")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Run seeds 0 to N-1, sum up.")
+@click.option("--from", "old", metavar="RELEASE", help="What the group runs; drawn by default.")
+@click.option("--to", "new", metavar="RELEASE", help="What it is brought to; drawn by default.")
+@click.option(
+    "--members",
+    type=click.IntRange(1, _MAX_MEMBERS),
+    default=3,
+    show_default=True,
+    help="Processes.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Stream threads in each process.",
+)
+@click.option("--static", is_flag=True, help="Members carry a group.instance.id.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 1000),
+    default=6,
+    show_default=True,
+    help="Of the source topic.",
+)
+@click.option(
+    "--faults",
+    default="none",
+    show_default=True,
+    help=f"none, all, or a list out of {','.join(FAULTS)}.",
+)
+@click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
+@click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes for --seeds; all cores.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default=None,
+    help="Default: text for --seed, json for --seeds.",
+)
+def simulate(**given: Any) -> None:
+    """Bounce a simulated group, thousands of times, and say which rule was ever broken.
+
+    Real leaders and members exchange real bytes over a simulated network and a real group
+    coordinator; one seed is one whole rolling bounce. RELEASE is x.y for its newest patch, x.y.z,
+    native, next or incompatible.
+    """
+    if given["seed"] is not None and given["seeds"] is not None:
+        _refuse("--seed runs one and --seeds many; give one of them")
+    try:
+        options = _options(given)
+        if given["seeds"] is not None:
+            status = _run_many(options, given["seeds"], given["workers"], given["form"] or "json")
+        else:
+            status = _run_one(options, given["form"] or "text")
+    except (ReleaseError, OptionError) as error:
+        _refuse(str(error))
+    sys.exit(status)
+
+
+def _options(given: dict[str, Any]) -> BounceOptions:
+    """Check what can be checked before anything runs."""
+    words = [word.strip() for word in given["faults"].split(",") if word.strip()]
+    faults = frozenset() if words == ["none"] else frozenset(FAULTS if words == ["all"] else words)
+    unknown = sorted(faults - set(FAULTS))
+    if unknown:
+        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {', '.join(FAULTS)}")
+    if faults and given["offline"]:
+        raise OptionError("--faults strike while members are bounced; leave --offline out")
+    options = BounceOptions(
+        seed=given["seed"] or 0,
+        old=given["old"],
+        new=given["new"],
+        members=given["members"],
+        threads=given["threads"],
+        static=given["static"],
+        partitions=given["partitions"],
+        faults=faults,
+        offline=given["offline"],
+        force=given["force"],
+    )
+    if options.old is not None and options.new is not None:
+        plan_bounce(options)
+    return options
+
+
+def _run_one(options: BounceOptions, form: str) -> int:
+    outcome = run_bounce(options)
+    if form == "json":
+        click.echo(json.dumps(outcome_document(outcome), indent=2))
+    else:
+        click.echo("\n".join(outcome_lines(outcome)))
+    return 0 if outcome.ok else _EXIT_BAD
+
+
+def outcome_document(outcome: Outcome) -> dict[str, object]:
+    """One bounce as plain types with stable names."""
+    return {
+        "seed": outcome.options.seed,
+        "from": outcome.plan.old,
+        "to": outcome.plan.new,
+        "stages": [asdict(stage) for stage in outcome.plan.stages],
+        "ok": outcome.ok,
+        "broken": [asdict(broken) for broken in outcome.broken],
+        "known": list(outcome.known),
+        "rebalances": {
+            "total": outcome.rebalances.total,
+            "membership": len(outcome.rebalances.membership),
+            "version": len(outcome.rebalances.version),
+            "followup": len(outcome.rebalances.followup),
+            "repeated": len(outcome.rebalances.repeated),
+            "version_bound": outcome.version_bound,
+        },
+        "cost": asdict(outcome.cost),
+        "replay": replay_command(outcome),
+    }
+
+
+def _run_many(options: BounceOptions, count: int, workers: int | None, form: str) -> int:
+    """Run seeds 0 to count - 1; a bar on a terminal, the summary on stdout."""
+    began = time.monotonic()
+    failures: list[Failure] = []
+    with click.progressbar(
+        length=count, label="bounces", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        for chunk in run_fleet(options, range(count), workers=workers):
+            failures += chunk.failures
+            bar.update(chunk.seeds)
+    failures.sort(key=lambda failure: failure.seed)
+    seconds = time.monotonic() - began
+    for failure in failures[:_SHOWN_TRACES]:
+        click.echo("\n".join((*failure.lines, "")), err=True)
+    if form == "json":
+        click.echo(json.dumps(_summary(count, seconds, failures), indent=2))
+    else:
+        said = f"{count} bounces in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
+        click.echo(f"{said}, {len(failures)} of them broke a rule")
+        for failure in failures[:_LISTED_FAILURES]:
+            click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")
+    return _EXIT_BAD if failures else 0
+
+
+def _summary(count: int, seconds: float, failures: list[Failure]) -> dict[str, object]:
+    return {
+        "seeds": count,
+        "failed": len(failures),
+        "seconds": round(seconds, 3),
+        "failures": [
+            {
+                "seed": failure.seed,
+                "from": failure.old,
+                "to": failure.new,
+                "rule": failure.rule,
+                "sentence": failure.sentence,
+                "known": list(failure.known),
+                "replay": failure.replay,
+            }
+            for failure in failures[:_LISTED_FAILURES]
+        ],
+    }
+
+
+def _refuse(sentence: str) -> NoReturn:
+    click.echo(f"rolling-bounce: {sentence}", err=True)
+    sys.exit(_EXIT_USAGE)

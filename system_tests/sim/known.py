@@ -1,0 +1,101 @@
+"""What history knows to go wrong, and in which groups: rows, looked up before a pair is drawn.
+
+A row never changes what happens; it only says that a finding would be no news. The drawing of
+releases leaves such groups out, and a finding in one that was asked for is told with its id.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from probing import LeaderModel, Release, upgrade_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A group that is to be bounced.
+
+    Attributes:
+        old, new: releases.
+        threads: in each process; static: members carry instance ids.
+        faults: what may strike.
+        offline: nobody is in the group with somebody of the other release.
+    """
+
+    old: Release
+    new: Release
+    threads: int
+    static: bool
+    faults: frozenset[str]
+    offline: bool
+
+    def has_open(self, issue: str) -> bool:
+        """Whether the issue is open in one of the releases."""
+        return issue in self.old.open_issues or issue in self.new.open_issues
+
+    def is_led_by(self, *models: LeaderModel) -> bool:
+        """Whether one of the releases leads like that."""
+        return self.old.leader_model in models or self.new.leader_model in models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One row: the issue, when it can strike, and the sentence."""
+
+    issue: str
+    strikes: Callable[[Shape], bool]
+    why: str
+
+
+_RESTARTS = frozenset({"crash", "leader", "coordinator"})
+
+KNOWN: tuple[Known, ...] = (
+    Known(
+        issue="no path",
+        strikes=lambda s: not s.offline and not upgrade_path(s.old, s.new).possible,
+        why="the release table has no rolling path between the two",
+    ),
+    Known(
+        issue="static rollback",
+        strikes=lambda s: (
+            s.static
+            and not s.offline
+            and (
+                s.new.latest_version < s.old.latest_version
+                or set(s.old.native_versions) > set(s.new.native_versions)
+            )
+        ),
+        why="a static member is handed the answer of its former self, which may be in a version"
+        " that the older program cannot read",
+    ),
+    Known(
+        issue="repeated tasks",
+        strikes=lambda s: (
+            s.threads > 1
+            and s.is_led_by(
+                LeaderModel.EMPTY_AND_OWN, LeaderModel.EMPTY_AND_LOWEST, LeaderModel.SEPARATE_TASKS
+            )
+        ),
+        why="a probing answer gives every thread all tasks that its process had before",
+    ),
+    Known(
+        issue="KAFKA-14382",
+        strikes=lambda s: bool(s.faults) and s.has_open("KAFKA-14382"),
+        why="a follow-up fires while a rebalance is running, a slow member misses the answer",
+    ),
+    Known(
+        issue="KAFKA-9821",
+        strikes=lambda s: s.static and bool(s.faults & _RESTARTS) and s.has_open("KAFKA-9821"),
+        why="the leader remembers that a follow-up is due, and forgets it with its life",
+    ),
+    Known(
+        issue="KAFKA-10455",
+        strikes=lambda s: s.static and bool(s.faults) and s.has_open("KAFKA-10455"),
+        why="a rejoin with the same bytes is ignored by the coordinator",
+    ),
+)
+"""In the order in which they are asked; several may hold."""
+
+
+def known_issues(shape: Shape) -> tuple[str, ...]:
+    """Return what history knows to go wrong in such a group; often nothing."""
+    return tuple(row.issue for row in KNOWN if row.strikes(shape))

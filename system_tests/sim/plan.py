@@ -1,0 +1,153 @@
+"""What one experiment is asked to do, and the path that follows from it."""
+
+from dataclasses import dataclass, replace
+
+from probing import RELEASES, Release, find_release, upgrade_path
+from system_tests.sim.behaviour import behaviour_of
+from system_tests.sim.known import Shape, known_issues
+from system_tests.sim.scheduler import Scheduler
+
+FAULTS = (
+    "drop",
+    "duplicate",
+    "delay",
+    "pause",
+    "slow",
+    "crash",
+    "leader",
+    "coordinator",
+    "disk",
+)
+"""What may strike: messages lost, sent twice, late; members paused past their session, slow,
+killed; the leader killed; the coordinator moved; a state directory lost."""
+_DRAWS = 10_000
+
+
+class OptionError(ValueError):
+    """The options do not fit together; the message says what does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BounceOptions:
+    """One experiment.
+
+    Attributes:
+        seed: of everything that is drawn.
+        old, new: releases; None: drawn among the paths that should work.
+        members: processes; threads: in each; static: they carry instance ids.
+        partitions: of the source topic.
+        faults: names out of `FAULTS`.
+        offline: stop all, start all, no pin.
+        force: one bounce without a pin where there is no path.
+    """
+
+    seed: int = 0
+    old: str | None = None
+    new: str | None = None
+    members: int = 3
+    threads: int = 1
+    static: bool = False
+    partitions: int = 6
+    faults: frozenset[str] = frozenset()
+    offline: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One round of the path: every process is brought to this."""
+
+    release: str
+    upgrade_from: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """From where, through which stages, to which versions."""
+
+    old: str
+    stages: tuple[Stage, ...]
+    promised_versions: tuple[int, ...]
+
+    @property
+    def new(self) -> str:
+        """Name of the release at the end."""
+        return self.stages[-1].release
+
+
+def version_bound(*, threads: int, stages: int) -> int:
+    """Return how many rebalances for the version a bounce may cost under Kafka's rules.
+
+    One per bounced thread and one at the end, in each stage.
+    """
+    return stages * (threads + 1)
+
+
+def plan_bounce(options: BounceOptions) -> Plan:
+    """Return the stages between the two releases of the options.
+
+    Raises:
+        ReleaseError: a release does not exist.
+        OptionError: there is no path, and neither `offline` nor `force` asks for one.
+    """
+    if options.old is None or options.new is None:
+        raise OptionError("a plan needs both releases; give old and new, or let `draw` choose")
+    old, new = find_release(options.old), find_release(options.new)
+    path = upgrade_path(old, new)
+    asked_for = options.offline or options.force
+    if not path.possible and not asked_for:
+        raise OptionError(
+            f"{path.reasons[0]} (--offline does that; --force shows what it prevents)"
+        )
+    stages: tuple[Stage, ...] = tuple(
+        Stage(release=bounce.release, upgrade_from=bounce.upgrade_from) for bounce in path.bounces
+    )
+    if asked_for or not stages:
+        stages = (Stage(release=new.name, upgrade_from=None),)
+    return Plan(old=old.name, stages=stages, promised_versions=_promised(old, new, options))
+
+
+def _promised(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
+    promised = [*new.native_versions[-1:], new.latest_version]
+    # Static members before KIP-568 cannot force a rebalance: who unsubscribes and comes back is
+    # handed its old answer, so the group stays where it was until somebody comes or goes.
+    if options.static and behaviour_of(new.name, None).forces_by_leaving:
+        promised.append(old.latest_version)
+    return tuple(dict.fromkeys(promised))
+
+
+def shape_of(options: BounceOptions, old: Release, new: Release) -> Shape:
+    """Return the group as the rows of history look at it."""
+    return Shape(
+        old=old,
+        new=new,
+        threads=options.threads,
+        static=options.static,
+        faults=options.faults,
+        offline=options.offline,
+    )
+
+
+def should_work(options: BounceOptions, old: Release, new: Release) -> bool:
+    """Tell whether history knows nothing against this path in a group of this shape."""
+    return old.name != new.name and not known_issues(shape_of(options, old, new))
+
+
+def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
+    """Fill in the releases that the options leave open.
+
+    Raises:
+        ReleaseError: a release does not exist.
+        OptionError: history knows something against every pair.
+    """
+    old = None if options.old is None else find_release(options.old)
+    new = None if options.new is None else find_release(options.new)
+    if old is not None and new is not None:
+        return replace(options, old=old.name, new=new.name)
+    for _ in range(_DRAWS):
+        one, other = old or dice.choose(RELEASES), new or dice.choose(RELEASES)
+        if should_work(options, one, other):
+            return replace(options, old=one.name, new=other.name)
+    raise OptionError(
+        "no pair of releases that should work fits these options; name both with --from and --to"
+    )
