@@ -64,7 +64,6 @@ CELLS_PER_BYTE = 16
 _NAMES = {FULL: "a full view", DELTA: "a delta", REFERENCE: "a reference"}
 _DENSE, _SPARSE = 0, 1
 _HOST_MINIMUM = 4  # bytes of a host that shares all but nothing: three lengths and a port
-_SIZE_MAX = 2**31 - 1
 _PORT_MAX = 65_535
 
 
@@ -191,7 +190,7 @@ def write_sizes(out: bytearray, sizes: Sequence[int]) -> None:
 def read_sizes(read: ViewReader) -> tuple[int, ...]:
     """Sizes of all subtopologies; what they add up to is not paid for yet."""
     count = read.varint("the number of subtopologies", read.left)
-    return tuple(read.varint("the size of a subtopology", _SIZE_MAX) for _ in range(count))
+    return tuple(read.varint("the size of a subtopology") for _ in range(count))
 
 
 def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:

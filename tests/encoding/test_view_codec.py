@@ -102,6 +102,9 @@ def test_bytes_behind_a_view_are_refused():
         ("01 000001 62 ffff07", "125951|131071"),
         ("01 010001 62 02", "shared start of a host is 1"),
         ("01 000101 62 02", "shared end of a host is 1"),
+        ("02 000002 6161 02 020100 00", "shared end of a host is 1, but at most 0"),
+        ("02 0000ff01" + "61" * 255 + "02 ff010001 61 00", "length of a host is 1, but at most 0"),
+        ("02 0000ff01" + "61" * 255 + "02 00ff0101 61 00", "length of a host is 1, but at most 0"),
         ("01 00008002 62", "length of a host is 256"),
         ("01 000000 02", "1 to 255 bytes"),
         ("05 000000 02", "number of hosts is 5"),
@@ -199,5 +202,6 @@ def test_each_form_is_told_from_the_others():
         decode_view(encode_reference(1, 2))
     with pytest.raises(DecodeError, match="a reference was expected, this is a full view"):
         decode_reference(encode_view(empty()))
-    with pytest.raises(DecodeError, match="form 9, which this reader does not know"):
+    with pytest.raises(DecodeError, match="form 9, which this reader does not know") as caught:
         decode_view(b"\x09")
+    assert (caught.value.offset, caught.value.available) == (0, 1)
