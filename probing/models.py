@@ -36,8 +36,9 @@ class LeaderModel(StrEnum):
     """2.7 and later: a normal assignment for all, or error 3 where 2.6 died."""
 
     NATIVE = "native"
-    """Ours: as 2.7, but versions 1 and 2 beside a future member are answered, and bytes that
-    cannot be read quarantine one member instead of ending the leader."""
+    """Ours: as 2.7 over the JVM members, but versions 1 and 2 beside a future member are answered,
+    and bytes that cannot be read quarantine one member instead of ending the leader. Native members
+    are answered one by one and told what to write next."""
 
     KIP_TEXT = "text of KIP-268"
     """What the KIP describes and no release ships: see ``MemberModel.KIP_TEXT``."""
@@ -68,7 +69,8 @@ class MemberModel(StrEnum):
 
     NATIVE = "native"
     """Ours: as 3.3.2, but an impossible second number is cut down to what we know, and an error
-    answer is reported instead of ending the member."""
+    answer is reported instead of ending the member. A leader of ours is obeyed at the next
+    rebalance, without a rejoin."""
 
     KIP_TEXT = "text of KIP-268"
     """The KIP's text: members lift themselves in passing; the leader alone starts the last
