@@ -20,6 +20,7 @@ from assignor.state import GroupState, IntArray
 # Up to so many ways to go on all are weighed to the end, beyond it only the next step.
 _WAYS = 4_000
 _NAMED = 3
+_PASSES = 4
 Pairs = tuple[tuple[int, int], ...]
 Cells = tuple[int, ...]
 
@@ -204,9 +205,8 @@ def _holders(state: GroupState, active: IntArray, standbys: Pairs) -> dict[int, 
 def repair(state: GroupState, active: IntArray, standbys: Pairs) -> tuple[Pairs, tuple[str, ...]]:
     """Bring the copies of every task as far apart as its number of copies allows.
 
-    Copies move for that alone; the one that moves is the one whose going costs the spread least
-    and that has the least state. Where it can, it changes places with a copy of another task, so
-    that no client gets more; else it goes to the least loaded client.
+    Copies move for that alone, those without state first. Where it can, a copy changes places with
+    one of another task, so that no client gets more; else it goes to the least loaded client.
 
     Args:
         state: the group.
@@ -223,8 +223,8 @@ def repair(state: GroupState, active: IntArray, standbys: Pairs) -> tuple[Pairs,
     board = _Board.of(state, active, pairs, cells)
     for task in sorted(board.holders):
         _repair_task(board, task)
-    moved = [(task, c) for task, held in board.holders.items() for c in held[1:]]
-    placed = tuple(sorted(moved))
+    _settle(board, pairs)
+    placed = tuple(sorted((t, c) for t, held in board.holders.items() for c in held[1:]))
     return placed, tag_warnings(state, active, placed)
 
 
@@ -302,10 +302,7 @@ def _worth_keeping(board: _Board, task: int, best: int) -> list[int]:
 
 
 def _replace(board: _Board, task: int, old: int, new: int) -> None:
-    """Move a copy from `old` to `new`, and another task's copy the other way where that is as good.
-
-    Without that exchange the least loaded client of the new one's cell takes it.
-    """
+    """Move a copy from `old` to `new`, and another task's copy back where that is as good."""
     cells = board.cells
     for other in sorted(board.copies_on.get(new, ())):
         held = board.holders[other]
@@ -315,3 +312,23 @@ def _replace(board: _Board, task: int, old: int, new: int) -> None:
         board.move(other, new, old)
         break
     board.move(task, old, new)
+
+
+def _settle(board: _Board, before: Pairs) -> None:
+    """Even out what has moved: to the least loaded client that is as good, while that helps."""
+    stayed, cells = frozenset(before), board.cells
+    moved = [(t, c) for t, held in board.holders.items() for c in held[1:] if (t, c) not in stayed]
+    for _ in range(_PASSES):
+        changed = False
+        for place, (task, old) in enumerate(moved):
+            held = board.holders[task]
+            # Clients of a cell are equals: one look at the cell serves all of them.
+            able = [own for own in cells.clients if own and cells.may_replace(held, old, own[0])]
+            fresh = [client for own in able for client in own if client not in held]
+            new = min(fresh, key=lambda c: (board.load(c), c), default=old)
+            if (board.count[new] + 1) / board.capacity[new] < board.load(old):
+                board.move(task, old, new)
+                moved[place] = (task, new)
+                changed = True
+        if not changed:
+            return
