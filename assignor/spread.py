@@ -11,8 +11,9 @@ import numpy as np
 
 from assignor.state import BoolArray, GroupState, IntArray
 
-
 _ONE_CELL = frozenset({0})
+# Copies that are looked ahead, and cells beyond which only the next one is.
+_AHEAD, _MANY_CELLS = 3, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,7 +29,7 @@ class Spread:
         sizes: usable clients of each cell.
         usable: whether each client can hold tasks.
         first_in_cell: some usable clients of each cell, for looking ahead.
-        memo: answers of `best_cells`.
+        memo: answers of `look`.
         warnings: what cannot be had.
     """
 
@@ -40,7 +41,7 @@ class Spread:
     sizes: tuple[int, ...]
     usable: tuple[bool, ...]
     first_in_cell: tuple[tuple[int, ...], ...]
-    memo: dict[tuple[tuple[int, ...], tuple[bool, ...] | None], frozenset[int]]
+    memo: dict[tuple[tuple[int, ...], int], tuple[int, frozenset[int]]]
     warnings: tuple[str, ...] = ()
 
     @classmethod
@@ -92,55 +93,53 @@ class Spread:
         """Whether any key tells clients apart."""
         return bool(self.distinct)
 
-    def best_cells(
-        self, cells: tuple[int, ...], able: tuple[bool, ...] | None = None
-    ) -> frozenset[int]:
-        """The cells that add most to the spread of copies in `cells`; a cell is a set of values.
+    def look(self, cells: tuple[int, ...], left: int) -> tuple[int, frozenset[int]]:
+        """What `left` more copies can add to copies in `cells`, and the cells to go on with.
+
+        Any order of the same copies adds the same, so what one call places the next one keeps.
+        """
+        left = min(left, _AHEAD if len(self.sizes) <= _MANY_CELLS else 1)
+        key = (tuple(sorted(cells)), left)
+        if key in self.memo:
+            return self.memo[key]
+        gain = np.zeros(len(self.sizes), dtype=np.int64)
+        for code, weight in zip(self.cell_codes, self.weights, strict=True):
+            gain += weight * ~np.isin(code, code[list(cells)])
+        able = [cell for cell, size in enumerate(self.sizes) if size > cells.count(cell)]
+        useful = [cell for cell in able if gain[cell] > 0]
+        total = {cell: int(gain[cell]) for cell in useful or able}
+        if left > 1 and useful:
+            total = {c: own + self.look((*cells, c), left - 1)[0] for c, own in total.items()}
+        most = max(total.values(), default=0)
+        answer = most, frozenset(cell for cell, value in total.items() if value == most)
+        self.memo[key] = answer
+        return answer
+
+    def best_for(self, holders: Sequence[int], left: int = 1) -> frozenset[int]:
+        """The cells that lead to the greatest spread of a task which `holders` have.
 
         Args:
-            cells: cells of the clients that hold the task, the active one included.
-            able: whether each cell has a client to offer; all have when it is missing.
+            holders: clients with a copy, the active one included.
+            left: copies that are still to be placed.
         """
-        key = (tuple(sorted(cells)), able)
-        found = self.memo.get(key)
-        if found is None:
-            gain = np.zeros(len(self.sizes), dtype=np.int64)
-            for code, weight in zip(self.cell_codes, self.weights, strict=True):
-                gain += weight * ~np.isin(code, code[list(cells)])
-            if able is not None:
-                gain[~np.array(able)] = -1
-            found = frozenset(np.flatnonzero(gain == gain.max()).tolist())
-            self.memo[key] = found
-        return found
-
-    def _able(self, holders: Sequence[int]) -> tuple[bool, ...] | None:
-        """Which cells have a client that holds nothing; None when all have."""
-        if len(holders) < min(self.sizes):
-            return None
-        left = list(self.sizes)
-        for client in holders:
-            left[self.cells[client]] -= self.usable[client]
-        return None if min(left) > 0 else tuple(size > 0 for size in left)
-
-    def best_for(self, holders: Sequence[int]) -> frozenset[int]:
-        """The cells that add most to the spread of a task which `holders` have."""
         if not self.distinct:
             return _ONE_CELL
-        return self.best_cells(tuple(self.cells[c] for c in holders), self._able(holders))
+        return self.look(tuple(self.cells[c] for c in holders if self.usable[c]), left)[1]
 
-    def fits(self, holders: Sequence[int], has_room: BoolArray) -> BoolArray:
+    def fits(self, holders: Sequence[int], has_room: BoolArray, left: int = 1) -> BoolArray:
         """Bool [C]: clients that add most to the spread, and of those the ones with room if any.
 
         Args:
             holders: clients that hold the task already, the active one included.
             has_room: bool [C]; all of `holders` are left out.
+            left: copies that are still to be placed.
         """
         able: BoolArray = np.array(self.usable, dtype=np.bool_)
         able[list(holders)] = False
         if not self.distinct:
             able &= has_room
             return able
-        able &= np.isin(self.cells, list(self.best_for(holders)))
+        able &= np.isin(self.cells, list(self.best_for(holders, left)))
         roomy: BoolArray = able & has_room
         return roomy if roomy.any() else able
 
@@ -148,17 +147,26 @@ class Spread:
         """Those of the candidates, in order, that leave the greatest spread within reach."""
         kept: list[int] = []
         holders = [active]
-        for _ in range(wanted):
-            best = self.best_for(holders)
+        for left in range(wanted, 0, -1):
+            best = self.best_for(holders, left)
             fitting = [c for c in candidates if c not in kept and self.cells[c] in best]
             if fitting:
                 kept.append(fitting[0])
                 holders.append(fitting[0])
                 continue
             # A new copy will go there: what else stays is judged beside it.
-            newcomers = self.first_in_cell[min(best)]
+            newcomers = self.first_in_cell[min(best)] if best else ()
             holders += [c for c in newcomers if c not in holders][:1]
         return kept
+
+    def allowed(self, active: IntArray, client: IntArray) -> BoolArray:
+        """Bool [N]: whether a copy beside an active one is the best that one standby can be."""
+        cells = range(len(self.sizes))
+        best = [self.look((cell,), 1)[1] for cell in cells]
+        table = np.array([[cell in row for cell in cells] for row in best], dtype=np.bool_)
+        number = np.array(self.cells, dtype=np.int64)
+        found: BoolArray = table[number[active], number[client]]
+        return found
 
     def may_replace(self, holders: Sequence[int], old: int, new: int) -> bool:
         """Whether the copy on `old` may move to `new` without fewer different values."""

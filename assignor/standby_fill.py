@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assignor.spread import Spread
-from assignor.state import GroupState, IntArray
+from assignor.state import BoolArray, GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
-_WEIGHED = 1_200
+_WEIGHED = 600
 # Up to so many clients the pairs of active and standby clients are weighed too.
 _PAIRED = 3_000
 # Clients and copies that are looked at for an exchange, each.
@@ -99,6 +99,12 @@ class Board:
         """Whether the client has no copy of the task yet."""
         return client != self.active[task] and client not in self.holders[task]
 
+    def fits(self, task: int, has_room: BoolArray) -> BoolArray:
+        """Bool [C]: the clients that the spread of the task asks for, with room if there are."""
+        held_by = self.holders[task]
+        left = self.wanted - len(held_by)
+        return self.spread.fits([self.active[task], *held_by], has_room, left)
+
     def may_replace(self, task: int, old: int, new: int) -> bool:
         """Whether the copies stay as far apart when the one on `old` moves to `new`."""
         return self.spread.may_replace([self.active[task], *self.holders[task]], old, new)
@@ -148,7 +154,7 @@ def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
         if counts_pairs and active not in rows:
             rows[active] = np.zeros(clients, dtype=np.int64)
         pair = rows.get(active, nothing)
-        where = numbers[board.spread.fits([active, *board.holders[task]], room > 0)]
+        where = numbers[board.fits(task, room > 0)]
         if not len(where):
             blocked.append(task)
             continue
@@ -215,7 +221,8 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
     blocked = []
     for task in missing:
         active = board.active[task]
-        cells = board.spread.best_for([active, *board.holders[task]])
+        left = board.wanted - len(board.holders[task])
+        cells = board.spread.best_for([active, *board.holders[task]], left)
         if cells not in rings:
             rings[cells] = _Ring.of(board, cells)
         ring, place = rings[cells], -1

@@ -121,7 +121,11 @@ def _keep(
         return task, client
     first = np.searchsorted(task, task, side="left")
     best = np.arange(len(task)) - first < wanted
-    if spread.is_needed:
+    if spread.is_needed and wanted == 1:
+        fits = np.flatnonzero(spread.allowed(target[task], client))
+        best = np.zeros(len(task), dtype=np.bool_)
+        best[fits[np.diff(task[fits], prepend=-1) != 0]] = True
+    elif spread.is_needed:
         best = np.zeros(len(task), dtype=np.bool_)
         clients, active = client.tolist(), target.tolist()
         starts = [*np.flatnonzero(np.diff(task, prepend=-1)).tolist(), len(clients)]

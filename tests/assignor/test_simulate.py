@@ -77,7 +77,7 @@ def lives(draw, **kinds):
 
 
 def happen(clients, event, pick, new):
-    """The clients after an event; crash back: one has lost its tasks and its state is far behind."""
+    """The clients after an event; crash back: one lost its tasks and its state is far behind."""
     chosen = pick % len(clients)
     if event == "join":
         return [*clients, new]
