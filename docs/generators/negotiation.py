@@ -83,8 +83,8 @@ A JVM leader ends the group, as it would with Kafka's own members, in two window
   `upgrade.from` up to 1.1 holds the finalized level at 11, and with it *b* cannot happen.
 
 The one who writes 1 or 2 is mostly a pinned JVM. A pinned member *of ours* does it as well: beside
-it, a JVM without a pin that joins and leads dies in the same way, and *a* does not close. Pin
-members of ours only while every JVM member in the group is of 1.1 or before, or pinned too."""
+it, a JVM without a pin that joins and leads at once dies in the same way. Pin members of ours only
+while every JVM member in the group is of 1.1 or before, or pinned too."""
 
 
 _PINS = """`upgrade.from` 0.10.0 pins version 1, and 0.10.1 to 1.1 pin version 2; later values pin

@@ -144,9 +144,8 @@ def test_after_one_rebalance_under_a_native_leader_only_a_real_1_1_or_kafka_itse
             continue
         after = world.members(outcome.members)
         for next_leader in after:
-            if why_dead(after, next_leader) == "a":
-                pin_of_ours = any(is_ours(m) and m.pinned for m in after)
-                assert next_leader.latest_version < 3 or pin_of_ours, world.labels(group)
+            if why_dead(after, next_leader) in ("a", "b"):
+                assert next_leader.latest_version < 3, world.labels(group)
 
 
 @in_every_world
