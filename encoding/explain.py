@@ -161,7 +161,8 @@ def _meaning(row: Field, value: Any) -> str:
 
 
 def _named(field: str, value: Any, meaning: str) -> str:
-    name = _NAMES.get((field, value))
+    # Of what is not read, a value may be anything that msgpack makes, an empty list for one.
+    name = _NAMES.get((field, value)) if type(value) is int else None
     return f"{name}: {meaning}" if name else meaning
 
 

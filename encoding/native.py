@@ -175,7 +175,7 @@ def read_body(kind: str, data: bytes, start: int, version: int, latest: int) -> 
     readers = _readers(kind, latest)
     try:
         pairs = pairs_of(data, start)
-        if version > latest and not _is_readable(dict(pairs), version, latest):
+        if _readable_since(pairs, version) > latest and version > latest:
             return None
         numbering = numbering_in(kind, pairs)
         body = Body({}, {})
@@ -248,14 +248,19 @@ _SIZES_KEYS = {
     kind: next(row.key for row in rows if row.name == "sizes")
     for kind, rows in NATIVE_KINDS.items()
 }
+_NO_NUMBERING = read_numbering(b"")
 _SIZED = ("sizes", "tasks", "offset_sums", "task_rows", "offset_rows", "partitions")
 
 
-def _is_readable(body: dict[int, Any], version: int, latest: int) -> bool:
-    since = body.get(0, version)
-    if type(since) is not int:
-        raise WireFault(f"key 0 (readable_since, count): {type(since).__name__} instead of int")
-    return since <= latest
+def _readable_since(pairs: tuple[tuple[int, Any], ...], version: int) -> int:
+    """What key 0 says, the used version if it is not there; wrong ones are refused by all alike."""
+    since = dict(pairs).get(0)
+    if since is None:
+        return version
+    try:
+        return int(TYPES["count"].read(since, _NO_NUMBERING))
+    except WireFault as fault:
+        raise WireFault(f"key 0 (readable_since, count): {fault}") from None
 
 
 def numbering_in(kind: str, pairs: tuple[tuple[int, Any], ...]) -> Numbering:
@@ -267,7 +272,7 @@ def numbering_in(kind: str, pairs: tuple[tuple[int, Any], ...]) -> Numbering:
                 return read_numbering(wire if type(wire) is bytes else _wrong(wire, bytes))
             except WireFault as fault:
                 raise WireFault(f"key {key} (sizes): {fault}") from None
-    return read_numbering(b"")
+    return _NO_NUMBERING
 
 
 def _wrong(wire: object, of: type) -> Any:

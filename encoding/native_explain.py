@@ -16,7 +16,7 @@ from encoding.native import LIMITS, numbering_in, pairs_of
 from encoding.native_schema import NATIVE_KINDS, NativeField
 from encoding.native_types import TYPES
 from encoding.native_values import PartitionRange
-from encoding.numbering import Numbering
+from encoding.numbering import Numbering, read_numbering
 from encoding.sums import TaskOffsetSums
 from encoding.varints import WireFault
 
@@ -37,7 +37,7 @@ def body_pieces(kind: str, data: bytes, start: int, version: int, latest: int) -
         pairs = pairs_of(data, start)
         since = dict(pairs).get(0, version)
         is_read = version <= latest or (type(since) is int and since <= latest)
-        numbering = numbering_in(kind, pairs)
+        numbering = _numbering(kind, pairs, is_read=is_read)
         known = {row.key: row for row in NATIVE_KINDS[kind] if row.since <= latest}
         unpacker = msgpack.Unpacker(**LIMITS, max_buffer_size=len(data) + 1)
         unpacker.feed(data[start:])
@@ -61,6 +61,16 @@ def body_pieces(kind: str, data: bytes, start: int, version: int, latest: int) -
         raise DecodeError(what, offset=start, version=version, available=len(data)) from None
 
 
+def _numbering(kind: str, pairs: tuple[tuple[int, Any], ...], *, is_read: bool) -> Numbering:
+    """The body's task numbering; of a body for later readers an empty one stands for a bad one."""
+    try:
+        return numbering_in(kind, pairs)
+    except WireFault:
+        if is_read:
+            raise
+        return numbering_in(kind, ())
+
+
 def _read(row: NativeField, wire: Any, numbering: Numbering, *, is_read: bool) -> tuple[Any, str]:
     """The value spelled for people, and its meaning."""
     if wire is None:
@@ -68,6 +78,8 @@ def _read(row: NativeField, wire: Any, numbering: Numbering, *, is_read: bool) -
     try:
         if type(wire) is not TYPES[row.type].of:
             raise WireFault(f"{type(wire).__name__} instead of {TYPES[row.type].of.__name__}")  # noqa: TRY301 the same fault as the reader's
+        if row.type == "sizes":
+            numbering = read_numbering(wire)  # which raises what `_numbering` passed over
         return _spelled(TYPES[row.type].read(wire, numbering)), row.meaning
     except WireFault as fault:
         if is_read:
