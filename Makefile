@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,spark,report,dev
 WORKERS ?= 2
 
-.PHONY: venv demo test check lint bench docs clean
+.PHONY: venv demo test check lint bench fuzz mutate docs clean
 
 venv: $(READY)
 
@@ -33,6 +33,12 @@ test: lint
 
 bench: $(READY)
 	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
+
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 1
+
+fuzz: $(READY)
+	$(BIN)/python -m fuzz.fuzz_encoding --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 docs: $(READY)
 	$(BIN)/python -m docs.generate

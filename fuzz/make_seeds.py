@@ -1,0 +1,237 @@
+"""Makes `corpus/seeds.jsonl`: `python -m fuzz.make_seeds`. Equal bytes at every run.
+
+From the golden vectors of Kafka Streams the smallest of each version and the odd inputs, from our
+own values each native version with every field set, trailers behind each version of Kafka's, views
+in every form, and JSON fields. `python -m fuzz.make_seeds --found FOLDER` turns inputs that a run
+kept (`--keep`, best merged first with libFuzzer's `-merge=1`) into `corpus/found.jsonl`.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from encoding import (
+    KAFKA_VERSIONS,
+    Assignment,
+    HostInfo,
+    NativeAssignment,
+    NativeSubscription,
+    PartitionRange,
+    Subscription,
+    TaskId,
+    TaskOffsetSums,
+    TopicPartition,
+    assignment_to_fields,
+    build_view,
+    encode_assignment,
+    encode_delta,
+    encode_reference,
+    encode_subscription,
+    encode_view,
+    subscription_to_fields,
+    view_checksum,
+    view_reference,
+)
+from encoding.varints import encode_varint
+from fuzz.corpus import Seed, write_seeds
+from fuzz.targets import BASES, TARGETS
+
+GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
+NATIVE_WRITTEN = (101, 102, 103)
+_HEX_MAX = 1400  # digits of a vector
+_FOUND_BYTES_MAX = 100_000  # in all
+
+
+def golden_seeds() -> Iterator[Seed]:
+    """Of each version the smallest vector and one of middling size; every odd input."""
+    for kind in ("subscription", "assignment"):
+        by_version: dict[int, list[str]] = {}
+        for row in _lines(kind):
+            by_version.setdefault(row["version"], []).append(row["hex"])
+        for version, found in sorted(by_version.items()):
+            small = sorted({h for h in found if len(h) <= _HEX_MAX}, key=_short_first)
+            for place, text in enumerate(dict.fromkeys((small[0], small[len(small) // 2]))):
+                yield Seed(f"{kind}/kafka", f"golden v{version} {place}", bytes.fromhex(text))
+    for row in _lines("edge"):
+        if row["op"] == "decode" and len(row["hex"]) <= _HEX_MAX // 2:
+            name = f"{row['id']} {row['case']}"
+            yield Seed(f"{row['kind']}/kafka", name, bytes.fromhex(row["hex"]))
+
+
+def _short_first(text: str) -> tuple[int, str]:
+    return len(text), text
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
+    with gzip.open(GOLDEN / f"{name}.jsonl.gz", "rt", encoding="ascii") as file:
+        return [json.loads(line) for line in file]
+
+
+SUMS = TaskOffsetSums.from_mapping(
+    {TaskId(0, 0): -2, TaskId(0, 1): 0, TaskId(2, 1): -3, TaskId(2, 3): 2**40, TaskId(9, 9): 5}
+)
+NAMED_SUMS = TaskOffsetSums.from_mapping(
+    {TaskId(0, 0): -2, TaskId(1, 1): 7, TaskId(1, 1, "named"): -(2**63)}
+)
+MANY_SUMS = TaskOffsetSums.from_mapping(
+    {TaskId(sub, part): (-2, 3, 2**60)[part % 3] for sub in (0, 1) for part in range(50)}
+)
+MEMBER = NativeSubscription(
+    instance_id="instance-1",
+    threads=4,
+    rack="rack-a",
+    sizes=(4, 4, 4),
+    fingerprint=b"8 bytes!",
+    subtopologies=(0, 2),
+    end_offset_sums=SUMS.running(),
+    owned_partitions=(PartitionRange("in", 0, 3), PartitionRange("other", 5, 6)),
+    owned_generation=12,
+    nonce=-7,
+    feature_ranges={"task": (1, 3)},
+    adopted_levels={"task": 2},
+    adopted_epoch=4,
+    view_epoch=7,
+    view_checksum=2**32 - 1,
+    pinned_version=11,
+)
+ANSWER = NativeAssignment(
+    sizes=(4, 4, 4),
+    warmup_tasks=(TaskId(0, 2), TaskId(7, 7, "named")),
+    partition_counts={"in": 12},
+    feature_levels={"task": 2},
+    feature_epoch=4,
+    next_version=101,
+    subscription_read=False,
+    view_full=encode_view(BASES[1]),
+)
+
+
+def subscriptions() -> Iterator[tuple[str, Subscription]]:
+    """Subscriptions with everything set, by name."""
+    value = Subscription(
+        version=11,
+        latest_supported_version=11,
+        process_id=UUID(int=2**100 + 7),
+        user_endpoint="host-1:8080",
+        task_offset_sums=SUMS,
+        unique_field=-3,
+        error_code=4,
+        client_tags={"cluster": "K8s", "zone": "a\xe4"},
+    )
+    for version in KAFKA_VERSIONS:
+        supported = version if version > 2 else -1  # noqa: PLR2004 they do not carry it
+        low = replace(value, version=version, latest_supported_version=supported)
+        yield f"v{version}", low
+        yield f"v{version} with a trailer", replace(low, native=MEMBER)
+    yield "v11 with names", replace(value, task_offset_sums=NAMED_SUMS)
+    for version in NATIVE_WRITTEN:
+        body = replace(value, version=version, latest_supported_version=version, native=MEMBER)
+        yield f"v{version}", body
+        yield f"v{version} with names", replace(body, task_offset_sums=NAMED_SUMS)
+        sized = replace(MEMBER, sizes=(50, 50))
+        yield f"v{version} with many", replace(body, task_offset_sums=MANY_SUMS, native=sized)
+    later = replace(MEMBER, version=102, latest_supported_version=102, free_disk_bytes=2**40)
+    yield "v11 with a later trailer", replace(value, native=later)
+
+
+def assignments() -> Iterator[tuple[str, Assignment]]:
+    """Assignments with everything set, by name."""
+    partitions = [TopicPartition("in", 0), TopicPartition("out-\xe4", 3)]
+    value = Assignment(
+        version=11,
+        commonly_supported_version=11,
+        active_tasks=(TaskId(0, 0), TaskId(0, 0), TaskId(2, 1)),
+        standby_tasks={TaskId(0, 1): partitions, TaskId(2, 3): ()},
+        partitions_by_host={HostInfo("h1", 80): partitions, HostInfo("h2", -1): ()},
+        standby_partitions_by_host={HostInfo("h2", -1): partitions[:1]},
+        error_code=2,
+        next_rebalance_ms=600_000,
+    )
+    for version in KAFKA_VERSIONS:
+        low = replace(value, version=version, commonly_supported_version=version)
+        yield f"v{version}", low
+        yield f"v{version} with a trailer", replace(low, native=ANSWER)
+    named = {TaskId(1, 1, "named"): partitions}
+    yield "v11 with names", replace(value, active_tasks=tuple(named), standby_tasks=named)
+    many = tuple(TaskId(0, part) for part in range(0, 90, 2))
+    for version in NATIVE_WRITTEN:
+        body = replace(value, version=version, commonly_supported_version=version, native=ANSWER)
+        body = replace(body, active_tasks=(TaskId(0, 0), TaskId(2, 1)))
+        yield f"v{version}", body
+        sized = replace(ANSWER, sizes=(90,), view_full=None, view_delta=b"\2")
+        yield f"v{version} with many", replace(body, active_tasks=many, native=sized)
+        said = replace(ANSWER, followup_reason="warm-ups")
+        yield f"v{version} with a reason", replace(body, native=said)
+
+
+def native_seeds() -> Iterator[Seed]:
+    """Our own blobs for each reader, and their JSON fields."""
+    for name, member in subscriptions():
+        yield from _for_readers("subscription", name, encode_subscription(member))
+        if "trailer" not in name:
+            fields = json.dumps(subscription_to_fields(member)).encode()
+            yield Seed("fields", f"subscription {name}", fields)
+    for name, answer in assignments():
+        yield from _for_readers("assignment", name, encode_assignment(answer))
+        if "trailer" not in name:
+            fields = json.dumps(assignment_to_fields(answer)).encode()
+            yield Seed("fields", f"assignment {name}", fields)
+
+
+def _for_readers(kind: str, name: str, data: bytes) -> Iterator[Seed]:
+    """Kafka's layouts for Kafka's reader, trailers and 101 for ours, what is later for the next."""
+    plain = {f"v{version}" for version in KAFKA_VERSIONS} | {"v11 with names"}
+    later = name.startswith(("v102", "v103")) or "later" in name
+    reader = "kafka" if name in plain else "next" if later else "native"
+    yield Seed(f"{kind}/{reader}", name, data)
+    if name in {"v11 with a trailer", "v101", "v103"}:
+        yield Seed("explain", f"{kind} {name}", data)
+
+
+def view_seeds() -> Iterator[Seed]:
+    """Views in full, as deltas between all of them, as references."""
+    views = [*BASES]
+    hosts = [HostInfo(f"app-{n}.prod.example", 8080 + n) for n in range(3)]
+    changed = {"active": {hosts[1]: [0, 4, 10]}, "standby": {hosts[2]: [1]}}
+    views.append(build_view(epoch=8, sizes=(3, 2, 5, 1), **changed))
+    for number, view in enumerate(views):
+        yield Seed("view", f"view {number}", encode_view(view))
+        yield Seed("view/sealed", f"view {number}", encode_view(view))
+        yield Seed("reference", f"view {number}", encode_reference(*view_reference(view)))
+        for place, old in enumerate(BASES):
+            delta = encode_delta(old, view)
+            yield Seed("delta", f"view {place} to {number}", bytes([place]) + delta)
+            named = 1 + len(encode_varint(old.epoch)) + len(view_checksum(old).to_bytes(4))
+            rest = delta[named:]
+            yield Seed("delta/sealed", f"view {place} to {number}", bytes([place]) + rest)
+
+
+def found_seeds(folder: Path) -> Iterator[Seed]:
+    """Inputs that a run kept, the smallest first, until the corpus is large enough."""
+    targets = tuple(TARGETS)
+    size = 0
+    for path in sorted(folder.iterdir(), key=lambda path: (path.stat().st_size, path.name)):
+        data = path.read_bytes()
+        size += len(data)
+        if data and size <= _FOUND_BYTES_MAX:
+            yield Seed(targets[data[0] % len(targets)], path.name[:12], data[1:])
+
+
+def main() -> None:
+    """Write the files; see the top."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.make_seeds")
+    parser.add_argument("--found", type=Path, help="folder of inputs that a run kept")
+    options = parser.parse_args()
+    if options.found:
+        write_seeds("found", list(found_seeds(options.found)))
+    else:
+        write_seeds("seeds", [*golden_seeds(), *native_seeds(), *view_seeds()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,323 @@
+"""What has to hold for any bytes, one function per way into `encoding`.
+
+A target takes bytes and returns, or raises: `Finding` for a broken promise, anything else for an
+error that got out. The promises are those of `encoding.plan`, `encoding.native` and
+`encoding.view_codec`: a value or `DecodeError`, what was read can be written and read again, an
+explanation names every byte, time and memory follow the length of the input.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from encoding import (
+    KAFKA_VERSIONS,
+    KNOWN_VERSIONS,
+    Assignment,
+    DecodeError,
+    EncodeError,
+    FutureSubscription,
+    HostInfo,
+    Subscription,
+    View,
+    ViewReference,
+    apply_delta,
+    assignment_from_fields,
+    assignment_to_fields,
+    build_view,
+    decode_assignment,
+    decode_reference,
+    decode_subscription,
+    decode_view,
+    encode_assignment,
+    encode_delta,
+    encode_reference,
+    encode_subscription,
+    encode_view,
+    explain,
+    read_assignment,
+    read_subscription,
+    subscription_from_fields,
+    subscription_to_fields,
+    view_codec,
+    view_delta,
+    view_reference,
+)
+from encoding.varints import encode_varint
+from encoding.view import view_checksum
+
+__all__ = ["BASES", "TARGETS", "Finding", "expect"]
+
+EMULATING = (*KNOWN_VERSIONS, 102, 103)
+READERS: dict[str, tuple[int, ...]] = {
+    "kafka": KAFKA_VERSIONS,
+    "native": KNOWN_VERSIONS,
+    "next": EMULATING,
+}
+"""Known versions of a reader that sees Kafka's layouts only, of ours, and of one that is ahead."""
+
+
+class Finding(Exception):
+    """A promise of `encoding` does not hold."""
+
+
+def expect(holds: bool, promise: str) -> None:  # noqa: FBT001 reads as an assertion
+    """Raise `Finding` with the promise unless it holds."""
+    if not holds:
+        raise Finding(promise)
+
+
+# Blobs.
+
+
+def _subscription(data: bytes, known: tuple[int, ...]) -> None:
+    try:
+        value, end = read_subscription(data, known)
+    except DecodeError as error:
+        _check_place(error, data)
+        return
+    expect(0 <= end <= len(data), "the end of a subscription lies within its bytes")
+    expect(decode_subscription(data, known) == value, "reading twice gives the same")
+    _check_explained("subscription", data, known)
+    fields = json.loads(json.dumps(subscription_to_fields(value)))
+    if isinstance(value, FutureSubscription):
+        expect(value.version <= value.latest_supported_version, "versions of a future member fit")
+        return
+    _check_written(value, encode_subscription, lambda blob: decode_subscription(blob, known), known)
+    if value.native is None or value.native.is_readable:
+        expect(subscription_from_fields(fields) == value, "JSON fields hold the subscription")
+
+
+def _assignment(data: bytes, known: tuple[int, ...]) -> None:
+    try:
+        value, end = read_assignment(data, known)
+    except DecodeError as error:
+        _check_place(error, data)
+        return
+    expect(0 <= end <= len(data), "the end of an assignment lies within its bytes")
+    expect(decode_assignment(data, known) == value, "reading twice gives the same")
+    _check_explained("assignment", data, known)
+    fields = json.loads(json.dumps(assignment_to_fields(value)))
+    _check_written(value, encode_assignment, lambda blob: decode_assignment(blob, known), known)
+    if value.native is None or value.native.is_readable:
+        expect(assignment_from_fields(fields) == value, "JSON fields hold the assignment")
+
+
+def _check_place(error: DecodeError, data: bytes) -> None:
+    expect(error.available == len(data), "an error says how many bytes there were")
+    expect(0 <= error.offset <= len(data), "an error names a byte of the input")
+
+
+def _check_written(
+    value: Any,
+    encode: Callable[[Any], bytes],
+    decode: Callable[[bytes], Any],
+    known: Collection[int],
+) -> None:
+    """What was read is written, if a writer may, and read again."""
+    try:
+        blob = encode(value)
+    except EncodeError:
+        # What only readers take: malformed text that grew, bodies of later versions, trailers that
+        # name what the fields in front of them cannot say.
+        expect(not _is_writable(value), "a plain value that was read can be written")
+        return
+    again = decode(blob)
+    expect(encode(again) == blob, "equal bytes for what was read back")
+    native = value.native
+    # A reader takes keys that the writer of an other version leaves out.
+    if native is None or (native.version == max(known) == KNOWN_VERSIONS[-1]):
+        expect(again == value, "what was read is read back")
+
+
+def _is_writable(value: Subscription | Assignment) -> bool:
+    """Whether nothing about the value excuses a refusal: no trailer, and no text that may grow."""
+    return value.native is None and "�" not in repr(value) and "\\x00" not in repr(value)
+
+
+def _explained(kind: str, data: bytes, known: tuple[int, ...]) -> list[Any]:
+    pieces = list(explain(kind, data, known))
+    place = 0
+    for piece in pieces:
+        expect(piece.offset == place, f"{piece.path} begins where the piece before it ends")
+        expect(piece.size >= 0, f"{piece.path} has a size")
+        place += piece.size
+    expect(place == len(data), "the pieces of an explanation are all the bytes")
+    return pieces
+
+
+def _check_explained(kind: str, data: bytes, known: tuple[int, ...]) -> None:
+    try:
+        _explained(kind, data, known)
+    except DecodeError as error:
+        raise Finding(f"what can be read can be explained: {error}") from error
+
+
+def _explain(data: bytes) -> None:
+    for kind in ("subscription", "assignment"):
+        for known in READERS.values():
+            try:
+                _explained(kind, data, known)
+            except DecodeError as error:
+                _check_place(error, data)
+
+
+# Fields.
+
+
+def _fields(data: bytes) -> None:
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(fields, dict):
+        return
+    for from_fields, to_fields, encode, decode in (
+        (subscription_from_fields, subscription_to_fields, encode_subscription, _decode_any),
+        (assignment_from_fields, assignment_to_fields, encode_assignment, _decode_answer),
+    ):
+        try:
+            value: Any = from_fields(fields)
+        except EncodeError:
+            continue
+        expect(from_fields(to_fields(value)) == value, "fields of a value give the value")
+        try:
+            blob = encode(value)
+        except EncodeError:
+            continue
+        expect(encode(decode(blob)) == blob, "what was written is read")
+
+
+def _decode_any(blob: bytes) -> Any:
+    return decode_subscription(blob, EMULATING)
+
+
+def _decode_answer(blob: bytes) -> Any:
+    return decode_assignment(blob, EMULATING)
+
+
+# Views.
+
+
+def _bases() -> tuple[View, ...]:
+    hosts = [HostInfo(f"app-{n}.prod.example", 8080 + n) for n in range(9)]
+    small = build_view(epoch=1, sizes=(2,), active={}, standby={})
+    middle = build_view(
+        epoch=7,
+        sizes=(3, 0, 5),
+        active={hosts[0]: [0, 3, 6], hosts[1]: [1, 2]},
+        standby={hosts[1]: [0, 3], hosts[2]: [0, 1]},
+    )
+    large = build_view(
+        epoch=2**40,
+        sizes=(40, 40),
+        active={host: range(n, 80, 9) for n, host in enumerate(hosts)},
+        standby={host: range((n + 1) % 9, 80, 9) for n, host in enumerate(hosts)},
+    )
+    return small, middle, large
+
+
+BASES = _bases()
+"""Views that deltas are applied to; the first byte of an input picks one."""
+
+
+def _view(data: bytes) -> None:
+    try:
+        view = decode_view(data)
+    except DecodeError as error:
+        _check_place(error, data)
+        return
+    _check_view(view)
+
+
+def _sealed_view(data: bytes) -> None:
+    """A view whose checksum is right: no fuzzer finds 32 bits by chance."""
+    seal = int.from_bytes(data[-4:])
+    with _patched(view_codec, "view_checksum", lambda _: seal):
+        try:
+            view = decode_view(data)
+        except DecodeError as error:
+            _check_place(error, data)
+            return
+    _check_view(view)
+
+
+def _delta(data: bytes) -> None:
+    old = BASES[data[0] % len(BASES)] if data else BASES[0]
+    try:
+        view = apply_delta(old, data[1:])
+    except DecodeError as error:
+        _check_place(error, data[1:])
+        return
+    _check_delta(old, view)
+
+
+def _sealed_delta(data: bytes) -> None:
+    """A delta against a view that it names, to a view whose checksum is right."""
+    old = BASES[data[0] % len(BASES)] if data else BASES[0]
+    name = encode_varint(old.epoch) + view_checksum(old).to_bytes(4)
+    delta = bytes([view_codec.DELTA]) + name + data[1:]
+    seal = int.from_bytes(delta[-4:])
+
+    def named(view: View) -> ViewReference:
+        return view_reference(view) if view is old else ViewReference(view.epoch, seal)
+
+    with _patched(view_delta, "view_reference", named):
+        try:
+            view = apply_delta(old, delta)
+        except DecodeError as error:
+            _check_place(error, delta)
+            return
+    _check_delta(old, view)
+
+
+def _check_view(view: View) -> None:
+    blob = encode_view(view)
+    again = decode_view(blob)
+    expect(view_reference(again) == view_reference(view), "a view that was read is read back")
+    expect(encode_view(again) == blob, "equal bytes for equal views")
+
+
+def _check_delta(old: View, view: View) -> None:
+    _check_view(view)
+    again = apply_delta(old, encode_delta(old, view))
+    expect(view_reference(again) == view_reference(view), "a delta leads to the view it is for")
+
+
+def _reference(data: bytes) -> None:
+    try:
+        reference = decode_reference(data)
+    except DecodeError as error:
+        _check_place(error, data)
+        return
+    expect(decode_reference(encode_reference(*reference)) == reference, "a reference is read back")
+
+
+@contextmanager
+def _patched(module: ModuleType, name: str, value: object) -> Iterator[None]:
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def _reading(check: Callable[[bytes, tuple[int, ...]], None], reader: str) -> Callable[..., None]:
+    return lambda data: check(data, READERS[reader])
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    **{f"subscription/{reader}": _reading(_subscription, reader) for reader in READERS},
+    **{f"assignment/{reader}": _reading(_assignment, reader) for reader in READERS},
+    "explain": _explain,
+    "fields": _fields,
+    "view": _view,
+    "view/sealed": _sealed_view,
+    "delta": _delta,
+    "delta/sealed": _sealed_delta,
+    "reference": _reference,
+}
+"""By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""
