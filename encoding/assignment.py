@@ -149,7 +149,7 @@ def _native_as_read(version: int, data: bytes, known_versions: Collection[int]) 
     return Assignment(
         version=version,
         commonly_supported_version=common,
-        standby_tasks=PartitionsByTask((task, ()) for task in standby),
+        standby_tasks=PartitionsByTask.without_partitions(standby),
         native=native.extras_of(_NAME, version, common, body.extras),
         **body.outer,
     )

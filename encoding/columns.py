@@ -8,7 +8,7 @@ that a byte of input can ask for.
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,17 @@ import numpy.typing as npt
 from encoding.model import RUNNING, TaskId, task_order
 from encoding.native_schema import MAX_TEXT_BYTES
 from encoding.numbering import Numbering
+from encoding.numbers import (
+    bits_of,
+    decode_few_numbers,
+    decode_numbers,
+    encode_few_numbers,
+    encode_numbers,
+)
 from encoding.sums import EMPTY, TaskOffsetSums
 from encoding.text import encode_utf8
 from encoding.varints import (
+    FEW,
     Cursor,
     WireFault,
     block,
@@ -32,14 +40,14 @@ from encoding.varints import (
 
 __all__ = [
     "columns_of",
-    "decode_numbers",
     "decode_offset_rows",
     "decode_offset_sums",
+    "decode_own_tasks",
     "decode_task_rows",
     "decode_tasks",
-    "encode_numbers",
     "encode_offset_rows",
     "encode_offset_sums",
+    "encode_own_tasks",
     "encode_task_rows",
     "encode_tasks",
     "encode_text",
@@ -48,11 +56,8 @@ __all__ = [
 ]
 
 Int64Column = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int32]
 Columns = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Sequence[str | None] | None]
-_GAPS, _BITMAP = b"\0", b"\1"
 _VARINTS, _WORDS = b"\0", b"\1"
-_FEW = 32  # numbers up to which plain Python is faster
 _INT32 = np.iinfo(np.int32)
 _RUNS = 3  # RUNNING, zig-zag
 _NO_COLUMNS: Columns = (np.empty(0, np.int32), np.empty(0, np.int32), None)
@@ -77,46 +82,6 @@ def take_text(cursor: Cursor) -> str:
         return cursor.take(length).decode()
     except UnicodeDecodeError:
         raise WireFault("a text is not UTF-8") from None
-
-
-def encode_numbers(numbers: Numbers) -> bytes:
-    """Ascending numbers from 0 on as gaps or as a bitmap, whichever is smaller."""
-    count = len(numbers)
-    if count == 0:
-        return b""
-    if count > _FEW:
-        gaps = encode_varints((np.diff(numbers, prepend=-1) - 1).astype(np.uint64))
-    else:
-        gaps = encode_varints([here - last - 1 for last, here in pairwise([-1, *numbers.tolist()])])
-    last = int(numbers[-1])
-    if len(gaps) <= last // 8 + 1:
-        return _GAPS + gaps
-    bits = np.zeros(last + 1, np.bool_)
-    bits[numbers] = True
-    return _BITMAP + np.packbits(bits, bitorder="little").tobytes()
-
-
-def decode_numbers(data: bytes, limit: int) -> Numbers:
-    """Ascending numbers below ``limit``, itself at most ``MAX_TASKS``."""
-    if not data:
-        return np.empty(0, np.int32)
-    coding, body = data[:1], data[1:]
-    if coding == _GAPS:
-        gaps = decode_varints(body)
-        if len(gaps) > limit or _largest(gaps) >= limit:
-            raise WireFault(f"a number is above the last one, {limit - 1}")
-        far = np.cumsum(np.asarray(gaps, np.int64) + 1) - 1  # their sum may pass 32 bits
-        if len(far) and far[-1] >= limit:
-            raise WireFault(f"number {far[-1]} is above the last one, {limit - 1}")
-        return far.astype(np.int32)
-    if coding != _BITMAP:
-        raise WireFault(f"numbers in coding {coding[0]}; 0 and 1 are known")
-    if len(body) > (limit + 7) // 8:
-        raise WireFault(f"a bitmap of {len(body)} bytes for {limit} numbers")
-    numbers = np.flatnonzero(_bits(body)).astype(np.int32)
-    if len(numbers) and numbers[-1] >= limit:
-        raise WireFault(f"number {numbers[-1]} is above the last one, {limit - 1}")
-    return numbers
 
 
 def encode_task_rows(columns: Columns) -> bytes:
@@ -206,7 +171,7 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
         return EMPTY
     cursor = Cursor(data)
     tasks, bitmap, rest = cursor.block(), cursor.block(), cursor.rest()
-    if len(tasks) <= _FEW and len(rest) <= _FEW:
+    if len(tasks) <= FEW and len(rest) <= FEW:
         few = _decode_few(tasks, bitmap, rest, numbering)
         if few is not None:
             return few
@@ -214,7 +179,7 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
     if len(bitmap) > (len(subs) + 7) // 8:
         raise WireFault(f"a bitmap of {len(bitmap)} bytes for {len(subs)} tasks")
     runs = np.zeros(len(subs), np.bool_)
-    bits = _bits(bitmap)
+    bits = bits_of(bitmap)
     if bits[len(subs) :].any():
         raise WireFault(f"the bitmap marks more than {len(subs)} tasks")
     runs[: len(bits)] = bits[: len(subs)]
@@ -230,18 +195,14 @@ def _decode_few(
 ) -> TaskOffsetSums | None:
     """The usual small case in plain Python; ``None`` for all else, faults included."""
     cursor = Cursor(tasks)
-    numbers = cursor.block()
-    if cursor.left or numbers[:1] != _GAPS or rest[:1] not in (b"", _VARINTS):
+    numbers = decode_few_numbers(cursor.block(), numbering.total)
+    if cursor.left or numbers is None or rest[:1] not in (b"", _VARINTS):
         return None
     words = iter(decode_varints(rest[1:]))
     bits = int.from_bytes(bitmap, "little")
-    starts, total = numbering.starts, numbering.total
+    starts = numbering.starts
     subs, parts, sums = [], [], []
-    number = -1
-    for gap in decode_varints(numbers[1:]):
-        number += int(gap) + 1
-        if number >= total:
-            return None
+    for number in numbers:
         sub = bisect_right(starts, number) - 1
         subs.append(sub)
         parts.append(number - starts[sub])
@@ -277,6 +238,33 @@ def decode_offset_rows(data: bytes) -> TaskOffsetSums:
     return TaskOffsetSums.from_columns(subs, parts, sums, names)
 
 
+def encode_own_tasks(tasks: Sequence[TaskId], numbering: Numbering) -> bytes:
+    """Bytes of tasks in any order; ``WireFault`` for numbers beyond 32 bits."""
+    sizes, starts = numbering.sizes, numbering.starts
+    if len(tasks) <= FEW:
+        numbers = {
+            starts[sub] + part
+            for sub, part, name in tasks
+            if name is None and 0 <= sub < len(sizes) and 0 <= part < sizes[sub]
+        }
+        if len(numbers) == len(tasks):
+            return block(encode_few_numbers(sorted(numbers))) if numbers else b""
+    return encode_tasks(columns_of(tasks), numbering)[0]
+
+
+def decode_own_tasks(data: bytes, numbering: Numbering) -> tuple[TaskId, ...]:
+    """Tasks in order, each once."""
+    if 0 < len(data) <= FEW:
+        cursor = Cursor(data)
+        numbers = decode_few_numbers(cursor.block(), numbering.total)
+        if numbers is not None and not cursor.left:
+            starts = numbering.starts
+            subs = [bisect_right(starts, number) - 1 for number in numbers]
+            pairs = zip(numbers, subs, strict=True)
+            return tuple([TaskId(sub, number - starts[sub]) for number, sub in pairs])
+    return tasks_of(decode_tasks(data, numbering))
+
+
 def columns_of(tasks: Sequence[TaskId]) -> Columns:
     """Columns of tasks, sorted, each once; ``WireFault`` for numbers beyond 32 bits."""
     if not tasks:
@@ -297,12 +285,6 @@ def tasks_of(columns: Columns) -> tuple[TaskId, ...]:
     tasks = map(TaskId, subs.tolist(), parts.tolist(), repeat(None) if names is None else names)
     # Numbers ascend already, but tasks outside the numbering may go anywhere between them.
     return tuple(sorted(set(tasks), key=task_order))
-
-
-def _largest(values: Any) -> int:
-    if isinstance(values, np.ndarray):
-        return int(values.max())
-    return max(values, default=0)
 
 
 def _encode_sums(sums: Int64Column) -> bytes:
@@ -327,7 +309,3 @@ def _decode_sums(data: bytes, count: int) -> Int64Column:
     if len(sums) != count:
         raise WireFault(f"{count} tasks without RUNNING, but {len(sums)} offset sums")
     return sums
-
-
-def _bits(data: bytes) -> npt.NDArray[np.bool_]:
-    return np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").view(np.bool_)

@@ -101,6 +101,13 @@ class PartitionsByTask(_SortedPartitions[TaskId]):
     def _order(key: TaskId) -> tuple[int, int, str]:
         return task_order(key)
 
+    @classmethod
+    def without_partitions(cls, tasks: Iterable[TaskId]) -> "PartitionsByTask":
+        """Tasks alone, sorted and distinct already: native blobs do not send their partitions."""
+        value = cls()
+        value._by_key = dict.fromkeys(tasks, ())
+        return value
+
 
 class PartitionsByHost(_SortedPartitions[HostInfo]):
     """Topic partitions that each host serves, sorted.

@@ -13,16 +13,14 @@ import numpy as np
 
 from encoding.columns import (
     columns_of,
-    decode_numbers,
     decode_offset_rows,
     decode_offset_sums,
+    decode_own_tasks,
     decode_task_rows,
-    decode_tasks,
-    encode_numbers,
     encode_offset_rows,
     encode_offset_sums,
+    encode_own_tasks,
     encode_task_rows,
-    encode_tasks,
     encode_text,
     take_text,
     tasks_of,
@@ -31,6 +29,7 @@ from encoding.mappings import ByName, ClientTags
 from encoding.native_schema import MAX_SUBTOPOLOGIES, MAX_TEXT_BYTES
 from encoding.native_values import PartitionRange
 from encoding.numbering import Numbering
+from encoding.numbers import decode_numbers, encode_numbers
 from encoding.sums import TaskOffsetSums
 from encoding.text import encode_utf8
 from encoding.varints import Cursor, WireFault, block, decode_varints, encode_varint, encode_varints
@@ -119,7 +118,10 @@ def _write_numbers(value: Any, _: Numbering) -> bytes:
 
 
 def _write_tasks(value: Any, numbering: Numbering) -> bytes:
-    return encode_tasks(columns_of(tuple(value)), numbering)[0]
+    try:
+        return encode_own_tasks(value, numbering)
+    except TypeError:
+        raise WireFault("give tasks with numbers that fit 32 bits") from None
 
 
 def _write_offset_sums(value: Any, numbering: Numbering) -> bytes:
@@ -253,9 +255,7 @@ TYPES: dict[str, WireType] = {
         _write_numbers,
         lambda data, _: tuple(decode_numbers(data, MAX_SUBTOPOLOGIES).tolist()),
     ),
-    "tasks": WireType(
-        bytes, _write_tasks, lambda data, numbering: tasks_of(decode_tasks(data, numbering))
-    ),
+    "tasks": WireType(bytes, _write_tasks, decode_own_tasks),
     "offset_sums": WireType(bytes, _write_offset_sums, decode_offset_sums),
     "task_rows": WireType(
         bytes,

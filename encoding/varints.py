@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "FEW",
     "Cursor",
     "WireFault",
     "block",
@@ -24,7 +25,9 @@ __all__ = [
 Unsigned = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
 
-_FEW = 32  # numbers up to which plain Python is faster
+FEW = 32
+"""Numbers up to which plain Python is faster than numpy."""
+
 _LIMIT = 2**64
 _BYTES = 10  # of the longest varint
 _LAST_SHIFT = 7 * (_BYTES - 1)
@@ -46,7 +49,7 @@ def encode_varint(value: int) -> bytes:
 
 def encode_varints(values: Sequence[int] | Unsigned) -> bytes:
     """Numbers from 0 to 2**64 - 1, one behind the other."""
-    if len(values) > _FEW:
+    if len(values) > FEW:
         return _encode_column(np.asarray(values, np.uint64))
     out = bytearray()
     for value in values.tolist() if isinstance(values, np.ndarray) else values:
@@ -64,7 +67,7 @@ def decode_varints(data: bytes) -> list[int] | Unsigned:
     Raises:
         WireFault: the last number is cut off, or one is above 2**64 - 1.
     """
-    if len(data) > _FEW:
+    if len(data) > FEW:
         return _decode_column(data)
     values = []
     value = shift = 0

@@ -1,5 +1,17 @@
-"""docs/wire.md: the byte layout of both blobs, printed from the schema table."""
+"""docs/wire.md: the layouts of both blobs, Kafka's and ours, printed from the two tables."""
 
+from encoding.native import MAX_KEYS
+from encoding.native_schema import (
+    EMULATED_VERSIONS,
+    MAGIC,
+    MAX_SUBTOPOLOGIES,
+    MAX_TASKS,
+    MAX_TEXT_BYTES,
+    NATIVE_KINDS,
+    NATIVE_VERSIONS,
+    READABLE_SINCE,
+    NativeField,
+)
 from encoding.plan import array_of
 from encoding.schema import KAFKA_VERSIONS, KINDS, STRUCTURES, Field, rows_of
 
@@ -24,14 +36,93 @@ _INTRODUCTION = {
 
 _TOP = """# The wire, field by field
 
-Printed by `python -m docs.generate` from `encoding/schema.py`. Byte-exact with Kafka Streams 0.10.0
-to 4.3, without framing, without checksum, big-endian. Bytes behind the last field of a version are
-ignored by every reader. An x marks the versions that carry a field.
+Printed by `python -m docs.generate` from `encoding/schema.py` and `encoding/native_schema.py`.
+
+Versions 1 to 11 are Kafka's: byte-exact with Kafka Streams 0.10.0 to 4.3, without framing, without
+checksum, big-endian. Bytes behind the last field of a version are ignored by every reader; a
+[trailer](#trailer) stands there. Versions 12 to 100 stay free for Kafka, 101 and up are
+[native](#native-versions). An x marks the versions that carry a field.
 
 ## Types
 
 | type | bytes |
 | --- | --- |"""
+
+_SINCE = ", ".join(f"v{version}: {since}" for version, since in READABLE_SINCE.items())
+
+_NATIVE_TOP = f"""
+## Native versions
+
+`int32` used version, `int32` latest supported (or commonly supported) version, then one msgpack
+map of integer keys. The header is Kafka's, so that a JVM leader that meets it probes as usual
+(KIP-268).
+
+- Keys are append-only and never used again; a field that changes its type gets another key.
+- A value equal to its default is not written. nil counts as missing.
+- Values do not nest: nil, bool, integer, text or bytes. What has parts is bytes, laid out as below.
+- Key 0 is `readable_since` ({_SINCE}). A reader whose latest native
+  version is at least that reads the body and skips keys that it does not know; any other reads the
+  two numbers only. An *assignment* that cannot be read is an error.
+- Version 101 is released. 102, a *next* version, and 103, an *incompatible* one, exist for tests.
+
+| type | msgpack value |
+| --- | --- |"""
+
+_NATIVE_TYPES = (
+    ("`int32`, `int64`, `count`, `uint32`", "integer; `count` is 0 to 2147483647"),
+    ("`bool`", "true or false"),
+    ("`text`", "UTF-8, not empty"),
+    ("`bytes`, `bytes8`", "bytes; exactly 8 of them"),
+    ("`int64_bytes`", "a signed integer as 8 bytes, big-endian"),
+    ("`uuid`", "16 bytes, most significant half first"),
+    ("`sizes`", "varint size, varint repeats - 1, for each run of subtopologies of equal size"),
+    ("`numbers`", "byte 0, then a varint gap to each number; or byte 1, then a bitmap"),
+    ("`tasks`", "block of `numbers` in the numbering of `sizes`, then `task_rows` of the others"),
+    (
+        "`offset_sums`",
+        "block of `tasks`, block of a bitmap of those that run, then `sums` of the rest",
+    ),
+    ("`sums`", "byte 0, then zig-zag varints; or byte 1, then 8 bytes each, big-endian"),
+    ("`task_rows`", "block of zig-zag varints, subtopology and partition by task; then `names`"),
+    ("`names`", "nothing if no task has one, else a text for each task, empty for none"),
+    ("`offset_rows`", "block of `task_rows`, then a zig-zag varint sum for each"),
+    ("`texts`", "texts"),
+    ("`texts_by_name`", "text name, text value, repeated"),
+    ("`counts_by_name`", "text name, varint, repeated"),
+    ("`ranges_by_name`", "text name, varint lowest, varint highest, repeated"),
+    ("`partitions`", "text topic, block of varints: gap before a range, its length; repeated"),
+)
+
+_LIMITS = f"""
+A *varint* is LEB128 of at most 64 bits; a *block* is a varint length and so many bytes; a text
+within bytes is a varint length and UTF-8. Bitmaps begin at the lowest bit. A task's number is its
+position in (subtopology, partition) order. The smaller of two codings is written, either is read.
+
+Readers refuse before they make room: more than {MAX_KEYS} keys, a key that is there twice or is no
+integer, arrays, extension types, texts beyond {MAX_TEXT_BYTES} bytes, more than
+{MAX_SUBTOPOLOGIES} subtopologies or {MAX_TASKS} tasks in `sizes`, and any count that the bytes left
+do not pay for. A bit stands for at most one task, so a byte of input costs at most a few hundred
+bytes of memory; time is linear."""
+
+_TRAILER = f"""
+## Trailer
+
+A native member that writes version 11 or lower appends, right where Kafka's fields end:
+
+| bytes | |
+| --- | --- |
+| `{MAGIC.hex()}` | magic; as a length or count of Kafka's it would be negative |
+| `int32` | length of what follows |
+| native blob | header and body as above: its version and the latest one that the writer reads |
+
+JVM members see nothing of it. A native reader takes offset sums, tags, endpoint and error code
+(assignments: error code and next rebalance) from the trailer, so that a low version loses nothing;
+process id and the tasks of an assignment stay Kafka's. Whatever else stands behind the fields, and
+a trailer that cannot be read, is ignored, as Kafka ignores it. A trailer whose body is meant for
+later readers only tells its two versions.
+
+Beside a trailer the latest supported version in Kafka's fields is at most 11: a JVM leader may hand
+out any version up to the one that everybody claims to support."""
 
 
 def render() -> str:
@@ -46,7 +137,37 @@ def render() -> str:
             lines += _structure_table(STRUCTURES[name])
     lines += ["", "## Versions that differ only in the number", ""]
     lines += [f"- {kind}: {_equal_versions(rows)}" for kind, rows in KINDS.items()]
+    lines += _native()
     return "\n".join(lines) + "\n"
+
+
+def _native() -> list[str]:
+    lines = [_NATIVE_TOP, *(f"| {name} | {meaning} |" for name, meaning in _NATIVE_TYPES), _LIMITS]
+    for kind, rows in NATIVE_KINDS.items():
+        lines += ["", f"### Native {kind}", "", *_native_table(rows)]
+    return [*lines, _TRAILER]
+
+
+def _native_table(rows: tuple[NativeField, ...]) -> list[str]:
+    versions = (*NATIVE_VERSIONS, *EMULATED_VERSIONS)
+    lines = [
+        f"| key | field | type | default | {' | '.join(f'v{v}' for v in versions)} | meaning |",
+        f"| --- | --- | --- | --- | {' | '.join('---' for _ in versions)} | --- |",
+    ]
+    for row in rows:
+        marks = " | ".join("x" if row.is_in(version) else " " for version in versions)
+        default = _default(row)
+        cells = f"{row.key} | `{row.name}` | `{row.type}` | {default} | {marks} | {row.meaning}"
+        lines.append(f"| {cells} |")
+    return lines
+
+
+def _default(row: NativeField) -> str:
+    if row.key == 0:
+        return "the used version"
+    if row.default is None or row.default in ((), {}, b""):
+        return "none"
+    return str(row.default).lower() if isinstance(row.default, bool) else str(row.default)
 
 
 def _field_table(rows: tuple[Field, ...]) -> list[str]:
