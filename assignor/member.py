@@ -41,6 +41,7 @@ from probing import (
     MemberState,
     NativeAnswer,
     Refuse,
+    RejoinNow,
     Release,
     SubscriptionVersion,
     WriteNextTime,
@@ -50,6 +51,7 @@ from probing import (
 )
 
 _UNIQUE_FIELD_SINCE = 8
+_HEADER_BYTES = 8
 # Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
 _FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
 
@@ -182,8 +184,7 @@ class StreamsMember:
         try:
             assignment = decode_assignment(user_data, known_versions=known)
         except DecodeError as error:
-            self.forget_tasks()
-            return Received(assignment=None, failure=f"the leader's answer is unreadable: {error}")
+            return self._receive_unreadable(user_data, error, now_ms=now_ms)
         routing = self._take_routing(assignment)
         event = AssignmentReceived(
             received_version=assignment.version,
@@ -210,6 +211,21 @@ class StreamsMember:
             return replace(received, failure=str(error))
         self.routing = routing
         return received
+
+    def _receive_unreadable(self, user_data: bytes, error: DecodeError, *, now_ms: int) -> Received:
+        """An answer of a later version still says its two numbers, and probing may go by them."""
+        self.forget_tasks()
+        failure = f"the leader's answer is unreadable: {error}"
+        version, common = (int.from_bytes(user_data[i : i + 4], signed=True) for i in (0, 4))
+        if len(user_data) < _HEADER_BYTES or version <= max(self._release.known_versions):
+            return Received(assignment=None, failure=failure)
+        event = AssignmentReceived(
+            received_version=version, commonly_supported_version=common, now_ms=now_ms
+        )
+        self.state, commands = member_step(self.state, event)
+        if any(isinstance(command, RejoinNow) for command in commands):
+            return Received(assignment=None, commands=commands, for_version=True)
+        return Received(assignment=None, commands=commands, failure=failure)
 
     def forget_tasks(self) -> None:
         """Stop claiming tasks: the group went on without this member, so others run them now."""
