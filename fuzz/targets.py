@@ -50,6 +50,7 @@ from encoding.view import view_checksum
 
 __all__ = ["BASES", "TARGETS", "Finding", "expect"]
 
+FIRST_WITH_SUMS = 7
 EMULATING = (*KNOWN_VERSIONS, 102, 103)
 READERS: dict[str, tuple[int, ...]] = {
     "kafka": KAFKA_VERSIONS,
@@ -182,7 +183,11 @@ def _fields(data: bytes) -> None:
             value: Any = from_fields(fields)
         except EncodeError:
             continue
-        expect(from_fields(to_fields(value)) == value, "fields of a value give the value")
+        again = from_fields(to_fields(value))
+        # Below version 7 two lists of tasks stand for the sums, as on the wire.
+        lossless = to_fields is assignment_to_fields or value.version >= FIRST_WITH_SUMS
+        expect(not lossless or again == value, "fields of a value give the value")
+        expect(from_fields(to_fields(again)) == again, "fields of what was read give the same")
         try:
             blob = encode(value)
         except EncodeError:
