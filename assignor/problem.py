@@ -7,7 +7,7 @@ the number; one that is only odd is answered, with a warning.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
@@ -136,8 +136,6 @@ def _with_odd_keys(state: GroupState, data: Json) -> GroupState:
     odd = sorted(set(data) - _KNOWN_KEYS)
     if not odd:
         return state
-    from dataclasses import replace  # noqa: PLC0415 rare
-
     said = f"keys that the format does not have are ignored: {', '.join(odd)}"
     return replace(state, warnings=(*state.warnings, said))
 
@@ -252,7 +250,7 @@ class _Tasks:
         sources: dict[TaskId, list[tuple[str, int]]] = {}
         changelogs: dict[TaskId, list[tuple[str, int]]] = {}
         for number, part in sorted(_object(data, "subtopologies").items()):
-            if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004
+            if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 as above
                 raise ProblemError(f"subtopology {number!r} is no number")
             body = _is_object(part, f"subtopology {number}")
             names = body.get("sources") or []

@@ -30,7 +30,6 @@ class Spread:
         usable: whether each client can hold tasks.
         first_in_cell: some usable clients of each cell, for looking ahead.
         memo: answers of `look`.
-        warnings: what cannot be had.
     """
 
     codes: IntArray
@@ -42,7 +41,6 @@ class Spread:
     usable: tuple[bool, ...]
     first_in_cell: tuple[tuple[int, ...], ...]
     memo: dict[tuple[tuple[int, ...], int], tuple[int, frozenset[int]]]
-    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, state: GroupState) -> "Spread":
@@ -50,12 +48,9 @@ class Spread:
         usable = state.capacity() > 0
         columns: list[tuple[list[str | None], int]] = []
         keys = state.config.rack_aware_assignment_tags
-        warnings = []
         for key in keys:
             values = [dict(tags).get(key) for tags in state.tags]
             columns.append((values, 2 * (len(keys) + 1)))
-            if not any(values):
-                warnings.append(f"no client has the tag {key!r} that standbys are to spread over")
         columns.append((list(state.racks), 1))
         codes, distinct, weights = [], [], []
         for values, weight in columns:
@@ -85,7 +80,6 @@ class Spread:
             usable=tuple(usable.tolist()),
             first_in_cell=tuple(tuple(part[:8]) for part in members),
             memo={},
-            warnings=tuple(warnings),
         )
 
     @property

@@ -79,7 +79,7 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
     return Standbys(
         task=np.repeat(np.fromiter(board.holders, np.int64, len(sizes)), sizes),
         client=np.fromiter(clients, np.int64, sum(sizes)),
-        warnings=_too_few(state, wanted) + spread.warnings,
+        warnings=_too_few(state, wanted),
     )
 
 

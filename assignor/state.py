@@ -208,7 +208,7 @@ def _owners(
         gone = sorted(reported - index_by_task.keys(), key=task_order)
         if gone:
             names = ", ".join(map(str, gone[:5]))
-            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""  # noqa: PLR2004
+            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""  # noqa: PLR2004 those named
             warnings.append(f"{client.process_id} reports tasks that do not exist: {names}{more}")
         for task in sorted(client.active_tasks & index_by_task.keys()):
             index = index_by_task[task]

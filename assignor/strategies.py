@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assignor.bands import place_stateless
+from assignor.bands import fill, place_stateless, quotas
 from assignor.errors import ConfigError
 from assignor.standbys import target_standbys
 from assignor.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment
@@ -51,8 +51,6 @@ def identity(state: GroupState) -> TaskAssignment:
     homeless = np.flatnonzero(state.stateful & (active == NOBODY))
     capacity = state.capacity()
     if len(homeless):
-        from assignor.bands import fill, quotas  # noqa: PLC0415 only where tasks lack an owner
-
         count = np.bincount(active[active != NOBODY], minlength=len(capacity)).astype(np.int64)
         total = int(state.stateful.sum())
         room = quotas(count, capacity, total, at_least=count) - count

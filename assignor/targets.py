@@ -18,9 +18,9 @@ def targets(state: GroupState) -> tuple[IntArray, Standbys]:
     active = target_actives(state)
     place_stateless(state, active)
     if state.config.rack_aware_assignment_strategy == "none":
-        return active, target_standbys(state, active)
+        return active, _with_tag_warnings(state, active, target_standbys(state, active))
     # Imported where it is needed: most groups have no rack strategy, and flows bring networkx.
-    from assignor.racks import optimize_active, optimize_standbys  # noqa: PLC0415
+    from assignor.racks import optimize_active, optimize_standbys  # noqa: PLC0415 see above
 
     warnings: tuple[str, ...] = ()
     if state.weights is None:
@@ -33,8 +33,22 @@ def targets(state: GroupState) -> tuple[IntArray, Standbys]:
     given = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
     pairs, said = optimize_standbys(state, active, tuple(given))
     table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return active, Standbys(
+    placed = Standbys(
         task=table[:, 0], client=table[:, 1], warnings=(*warnings, *standbys.warnings, *said)
+    )
+    return active, _with_tag_warnings(state, active, placed)
+
+
+def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) -> Standbys:
+    """The standbys with a sentence for each tag key that their spread falls short of."""
+    if not state.config.rack_aware_assignment_tags or not len(standbys.task):
+        return standbys
+    from assignor.tags import tag_warnings  # noqa: PLC0415 most groups have no tags
+
+    pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
+    said = tag_warnings(state, active, tuple(pairs))
+    return Standbys(
+        task=standbys.task, client=standbys.client, warnings=(*standbys.warnings, *said)
     )
 
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignor import LAG_RUNNING, AssignmentConfig, ClientInput, group_state
+from assignor import LAG_RUNNING, AssignmentConfig, ClientInput, group_state, high_availability
+from assignor.spread import Spread
 from assignor.standby_fill import Board, fill_standbys
 from assignor.standbys import target_standbys
 from encoding import TaskId
@@ -103,8 +104,8 @@ def test_racks_come_after_tags():
 
 
 def test_a_tag_that_no_client_has_is_told():
-    found = target_standbys(group(1, 2, keys=("zone",)), np.array([0]))
-    assert "no client has the tag 'zone' that standbys are to spread over" in found.warnings
+    [warning] = high_availability(group(1, 2, keys=("zone",))).warnings
+    assert warning == "no client has the tag zone; set client.tag.zone on all of them"
 
 
 @given(st.integers(1, 40), st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -135,7 +136,7 @@ def test_a_blocked_copy_is_exchanged_rather_than_put_above_a_band():
         wanted=1,
         kept=(nothing, nothing),
         candidates=(nothing, nothing),
-        spread=__import__("assignor.spread", fromlist=["Spread"]).Spread.of(state),
+        spread=Spread.of(state),
     )
     # Task 0 may go to 1 or 2, task 1 to 0 or 2; only 2 and 1 have room, and 2 is taken first.
     board.room = [0, 1, 1]
