@@ -201,7 +201,7 @@ class Bounce:
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         broken = check_trace(trace, world.task_of)
         broken += check_settles(trace)
-        broken += check_final_versions(trace, plan.promised_versions)
+        broken += check_final_versions(trace, plan.promised_versions, is_uniform=plan.is_uniform)
         if not options.faults:
             broken += check_version_rebalances(trace, bound)
         shape = shape_of(options, find_release(plan.old), find_release(plan.new))

@@ -137,7 +137,13 @@ _TAKERS: dict[type, Callable[[Evidence, Any], None]] = {
 
 
 def one_owner(evidence: Evidence, one: Took) -> str | None:
-    """A partition is processed by one member of the group at a time."""
+    """A partition is processed by one member of the group at a time.
+
+    Whoever is no member any more, and does not know it, is fenced when it commits; that holds for
+    the one who takes, a late answer perhaps, and for the one who has.
+    """
+    if one.member_id not in evidence.members:
+        return None
     for thread, owned in evidence.owned.items():
         if thread != one.thread and not owned.isdisjoint(one.partitions):
             both = sorted(owned.intersection(one.partitions))
@@ -147,7 +153,9 @@ def one_owner(evidence: Evidence, one: Took) -> str | None:
 
 
 def one_active(evidence: Evidence, one: Took) -> str | None:
-    """A task is active on one member of the group at a time."""
+    """A task is active on one member of the group at a time; as with partitions."""
+    if one.member_id not in evidence.members:
+        return None
     for thread, tasks in evidence.tasks.items():
         if thread != one.thread and not tasks.isdisjoint(one.active_tasks):
             both = sorted(tasks.intersection(one.active_tasks))

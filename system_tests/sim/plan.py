@@ -63,11 +63,20 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """From where, through which stages, to which versions."""
+    """From where, through which stages, to which versions.
+
+    Attributes:
+        old: what every process runs at first.
+        stages: the bounces, in order.
+        promised_versions: what members may write at the end.
+        is_uniform: they all write the same. Members of ours need not: each is answered in what
+            it wrote, and writes another version at the next rebalance, whenever that comes.
+    """
 
     old: str
     stages: tuple[Stage, ...]
     promised_versions: tuple[int, ...]
+    is_uniform: bool
 
     @property
     def new(self) -> str:
@@ -104,11 +113,16 @@ def plan_bounce(options: BounceOptions) -> Plan:
     )
     if asked_for or not stages:
         stages = (Stage(release=new.name, upgrade_from=None),)
-    return Plan(old=old.name, stages=stages, promised_versions=_promised(old, new, options))
+    return Plan(
+        old=old.name,
+        stages=stages,
+        promised_versions=_promised(old, new, options),
+        is_uniform=not new.is_native,
+    )
 
 
 def _promised(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
-    promised = [*new.native_versions[-1:], new.latest_version]
+    promised = [*reversed(new.native_versions), new.latest_version]
     # Static members before KIP-568 cannot force a rebalance: who unsubscribes and comes back is
     # handed its old answer, so the group stays where it was until somebody comes or goes.
     if options.static and behaviour_of(new.name, None).forces_by_leaving:

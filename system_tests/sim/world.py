@@ -11,7 +11,7 @@ from typing import Self
 from uuid import UUID
 
 from encoding import TaskId
-from system_tests.coordinator import JoinAnswer, Response, SyncAnswer
+from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
 from system_tests.sim import consumer, taking
 from system_tests.sim.behaviour import behaviour_of
 from system_tests.sim.disk import Disk
@@ -277,6 +277,8 @@ class World(Transport):
         thread = self.threads[target]
         if kind == "request":
             request, token = data
+            if token[1] != self.threads[target].life and not isinstance(request, LeaveGroup):
+                return  # whoever died took the connection along
             self._absorb(self.coordinator.handle(request, token=token, now_ms=self.now_ms))
             return
         if thread.paused_until_ms > self.now_ms:
