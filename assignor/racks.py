@@ -21,6 +21,7 @@ TRAFFIC_COST, NON_OVERLAP_COST = 10, 1
 # Up to so many arcs the exact graph is worth its time (about half a second).
 _EXACT_ARCS = 8_000
 _NAMED = 3
+_MOST_COST = 2**31 - 1  # as in Kafka, where costs are 32-bit numbers
 Pairs = tuple[tuple[int, int], ...]
 
 
@@ -29,8 +30,8 @@ def rack_costs(state: GroupState) -> tuple[int, int]:
     traffic = state.config.rack_aware_assignment_traffic_cost
     overlap = state.config.rack_aware_assignment_non_overlap_cost
     return (
-        TRAFFIC_COST if traffic is None else traffic,
-        NON_OVERLAP_COST if overlap is None else overlap,
+        TRAFFIC_COST if traffic is None else min(traffic, _MOST_COST),
+        NON_OVERLAP_COST if overlap is None else min(overlap, _MOST_COST),
     )
 
 
@@ -50,7 +51,9 @@ def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tupl
     """
     if state.config.rack_aware_assignment_strategy == "none":
         return active, ()
-    warnings = missing_racks(state, state.partition_racks, np.arange(len(state.tasks)), "source")
+    tasks = np.arange(len(state.tasks))
+    traffic = traffic_of(state, state.partition_racks, tasks)
+    warnings = missing_racks(state, state.partition_racks, tasks, "source", traffic.unknown)
     if state.partition_racks is None or len({r for r in state.racks if r is not None}) < 2:  # noqa: PLR2004
         return active, warnings
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
@@ -60,13 +63,14 @@ def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tupl
         if not len(tasks):
             continue
         costs = rack_costs(state) if is_stateful else (len(tasks) + 1, 1)
-        placed[tasks] = _best(state, active, tasks, costs)
+        placed[tasks] = _best(state, active, tasks, traffic, costs)
     return placed, warnings
 
 
-def _best(state: GroupState, active: IntArray, tasks: IntArray, costs: tuple[int, int]) -> IntArray:
+def _best(
+    state: GroupState, active: IntArray, tasks: IntArray, traffic: Traffic, costs: tuple[int, int]
+) -> IntArray:
     """The cheapest placement of these tasks: by rack if that proves enough, else by client."""
-    traffic = traffic_of(state, state.partition_racks, tasks)
     placement = _placement(state, active, tasks, traffic, costs)
     limits = None
     if state.config.rack_aware_assignment_strategy == "balance_subtopology":
@@ -99,7 +103,7 @@ def _placement(
     return Placement(
         client=active[tasks],
         owner=np.where(can_keep, owner, NOBODY),
-        class_of=traffic.class_of,
+        class_of=traffic.class_of[tasks],
         weight=costs[0] * traffic.weight,
         rack_of=traffic.rack_of,
         overlap=costs[1],
@@ -147,7 +151,9 @@ def optimize_standbys(
     if state.config.rack_aware_assignment_strategy == "none" or not pairs:
         return pairs, ()
     table = np.array(pairs, dtype=np.int64)
-    warnings = missing_racks(state, state.changelog_racks, np.unique(table[:, 0]), "changelog")
+    tasks = np.unique(table[:, 0])
+    unknown = traffic_of(state, state.changelog_racks, tasks).unknown
+    warnings = missing_racks(state, state.changelog_racks, tasks, "changelog", unknown)
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     if state.changelog_racks is None or len({r for r in state.racks if r is not None}) < 2:  # noqa: PLR2004
         return pairs, warnings
@@ -185,9 +191,17 @@ def _standby_states(state: GroupState, active: IntArray) -> IntArray:
 
 
 def missing_racks(
-    state: GroupState, racks: RacksByTask | None, tasks: IntArray, kind: str
+    state: GroupState, racks: RacksByTask | None, tasks: IntArray, kind: str, unknown: int
 ) -> tuple[str, ...]:
-    """What the rack strategy cannot know, and what is done about it, as sentences."""
+    """What the rack strategy cannot know, and what is done about it, as sentences.
+
+    Args:
+        state: the group.
+        racks: replica racks of the partitions of each task.
+        tasks: int [M], those that are placed.
+        kind: what the partitions are, in a word.
+        unknown: how many of the tasks have a partition with unknown racks.
+    """
     strategy = state.config.rack_aware_assignment_strategy
     lacking = [c for c, rack in zip(state.clients, state.racks, strict=True) if rack is None]
     warnings = []
@@ -200,8 +214,8 @@ def missing_racks(
         )
     if racks is None:
         return (*warnings, f"{strategy} has no effect: no replica racks of {kind} partitions known")
-    lost = [str(state.tasks[task]) for task in np.asarray(tasks).tolist() if not all(racks[task])]
-    if lost:
+    if unknown:
+        lost = [str(state.tasks[task]) for task in tasks.tolist() if not all(racks[task])]
         warnings.append(
             f"some {kind} partitions of {_named(lost)} have unknown replica racks and count "
             f"nothing under {strategy}; set broker.rack on all brokers"

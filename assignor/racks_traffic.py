@@ -74,7 +74,7 @@ def traffic_of(
     rows = np.array([_row(replicas, racks) for replicas in number], dtype=np.int64)
     rows = rows.reshape(len(number), len(racks))
     weight, merged = np.unique(rows, axis=0, return_inverse=True)
-    lacks = np.array([None in replicas for replicas in number], dtype=np.bool_)
+    lacks = np.array([not all(replicas) for replicas in number], dtype=np.bool_)
     return Traffic(
         racks=racks,
         rack_of=rack_of,

@@ -102,6 +102,17 @@ def test_moves_that_cost_more_than_their_traffic_are_left_out():
     assert placed.tolist() == [0, 1]
 
 
+def test_costs_beyond_kafkas_range_count_as_the_greatest_in_it():
+    state = group(
+        racks=["a", "b"],
+        owner=[0, 1],
+        replicas=[["b"], ["a"]],
+        rack_aware_assignment_traffic_cost=10**30,
+    )
+    assert rack_costs(state) == (2**31 - 1, 1)
+    assert optimize_active(state, np.array([0, 1]))[0].tolist() == [1, 0]
+
+
 def test_stateless_tasks_mind_traffic_first_and_stay_where_it_is_equal():
     crossing = group(racks=["a", "b"], owner=[0, 1], replicas=[["b"], ["a"]], stateful=False)
     assert optimize_active(crossing, np.array([0, 1]))[0].tolist() == [1, 0]
