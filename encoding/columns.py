@@ -171,7 +171,7 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
         return EMPTY
     cursor = Cursor(data)
     tasks, bitmap, rest = cursor.block(), cursor.block(), cursor.rest()
-    if len(tasks) <= FEW and len(rest) <= FEW:
+    if tasks and len(tasks) <= FEW and len(rest) <= FEW:
         few = _decode_few(tasks, bitmap, rest, numbering)
         if few is not None:
             return few
@@ -193,7 +193,7 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
 def _decode_few(
     tasks: bytes, bitmap: bytes, rest: bytes, numbering: Numbering
 ) -> TaskOffsetSums | None:
-    """The usual small case in plain Python; ``None`` for all else, faults included."""
+    """The usual small case in plain Python; ``None`` leaves the rest to the other way."""
     cursor = Cursor(tasks)
     numbers = decode_few_numbers(cursor.block(), numbering.total)
     if cursor.left or numbers is None or rest[:1] not in (b"", _VARINTS):

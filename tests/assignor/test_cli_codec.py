@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
@@ -13,9 +15,12 @@ from assignor.cli.codec import decode, encode
 from encoding import (
     Assignment,
     HostInfo,
+    NativeSubscription,
+    Subscription,
     TaskId,
     assignment_to_fields,
     encode_assignment,
+    encode_subscription,
 )
 
 FUTURE = "0000000c0000000d"
@@ -233,6 +238,84 @@ def test_answers_are_flushed_one_by_one():
             assert json.loads(child.stdout.readline())["id"] == number
         child.stdin.close()
         assert child.wait(timeout=20) == 0
+
+
+MEMBER = Subscription(
+    version=3,
+    latest_supported_version=11,
+    process_id=UUID(int=7),
+    client_tags={"zone": "a"},
+    native=NativeSubscription(sizes=(2,), rack="r1"),
+)
+
+
+def native_member(version):
+    return replace(MEMBER, version=version, latest_supported_version=version)
+
+
+def test_a_trailer_is_listed_with_its_keys():
+    result = call(decode, "--kind", "subscription", "--hex", encode_subscription(MEMBER).hex())
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["offset", "size", "key", "type", "field", "value", "meaning"]
+    rows = [line.split() for line in lines]
+    assert ["5", "text", "trailer.rack", '"r1"'] in [row[2:6] for row in rows]
+    assert any(row[2:4] == ["magic", "trailer"] for row in rows)
+    assert "trailing bytes" not in result.stdout
+
+
+def test_native_bodies_are_listed_and_keys_of_later_ones_are_unknown(monkeypatch):
+    for version in (101, 102, 103):
+        data = encode_subscription(native_member(version)).hex()
+        result = call(decode, "--kind", "subscription", "--hex", data)
+        assert result.exit_code == 0
+        assert "texts_by_name" in result.stdout
+        assert ("key 25 (unknown)" in result.stdout) is (version == 103)
+    monkeypatch.setattr(codec, "_is_terminal", lambda: True)
+    monkeypatch.setattr(codec, "Console", lambda: Console(width=160))
+    assert "┃ key" in call(decode, "--kind", "subscription", "--hex", data).stdout
+
+
+def test_an_answer_for_later_readers_is_listed_but_is_no_value():
+    answer = Assignment(version=103, commonly_supported_version=103, active_tasks=(TaskId(0, 1),))
+    data = encode_assignment(answer).hex()
+    assert "key 17 (unknown)" in call(decode, "--kind", "assignment", "--hex", data).stdout
+    result = call(decode, "--kind", "assignment", "--hex", data, "--format", "json")
+    assert result.exit_code == 2
+    assert "version 103, which this reader does not know" in result.stderr
+
+
+def test_a_bad_native_body_is_one_sentence_that_names_the_key():
+    data = "0000006500000065" + "8104a132"
+    for format_ in ("text", "json"):
+        result = call(decode, "--kind", "subscription", "--hex", data, "--format", format_)
+        assert result.exit_code == 2
+        assert "key 4 (threads, count): str instead of int" in result.stderr
+
+
+def test_the_native_part_goes_through_json_and_back():
+    for value in (MEMBER, native_member(101)):
+        data = encode_subscription(value).hex()
+        told = ask(decode, {"kind": "subscription", "hex": data})[0]["fields"]
+        assert told["native"]["rack"] == "r1"
+        assert ask(encode, {"kind": "subscription", "fields": told})[0] == {"hex": data}
+    assert "native" not in ask(decode, {"kind": "subscription", "hex": TAGGED})[0]["fields"]
+
+
+def test_encode_fills_in_the_latest_version_of_the_family_that_is_asked_for():
+    answers = ask(
+        encode,
+        {"kind": "subscription", "version": 3, "fields": {"native": {}}},
+        {"kind": "subscription", "version": 101},
+        {"kind": "assignment", "version": 102},
+        {"kind": "subscription", "version": 101, "fields": {"native": {"threads": -1}}},
+        {"kind": "subscription", "version": "3"},
+    )
+    assert answers[0]["hex"].startswith("000000030000000b")
+    assert answers[1]["hex"].startswith("0000006500000065")
+    assert answers[2]["hex"].startswith("0000006600000066")
+    assert "threads = -1 in version 101" in answers[3]["error"]
+    assert "error" in answers[4]
 
 
 def test_help_shows_examples():
