@@ -23,7 +23,7 @@ _MANY_CELLS = 64
 # Up to so many arcs a layer whose classes do not settle it is solved client by client.
 _EXACT_ARCS = 12_000
 # With several standbys a task: ways to cut them into layers, and how often each may have its turn.
-_CUTS = 6
+_CUTS = 4
 _MANY_COPIES = 10_000
 _MANY_TURNS = 6
 

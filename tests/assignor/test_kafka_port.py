@@ -82,6 +82,10 @@ def test_task_ids_are_walked_in_the_order_of_a_java_hash_map():
     # 31 * (31 * (31 + s) + p): 0_0 is in bucket 15 of 16, 0_1 in 14, 1_0 in 0.
     tasks = [TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)]
     assert hash_map_order(tasks) == [2, 1, 0]
+    # The thirteenth makes a table of 32, in which 0_15 is no longer in the first bucket.
+    tasks = [TaskId(0, number) for number in range(12, 24)]
+    assert hash_map_order(tasks)[0] == tasks.index(TaskId(0, 15))
+    assert hash_map_order([*tasks, TaskId(1, 0)]) == [12, *range(11, -1, -1)]
 
 
 def group(clients, *, tasks=("0_0",), **settings):

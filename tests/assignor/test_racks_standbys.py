@@ -65,7 +65,8 @@ def several_standbys(seeds, replicas, **sizes):
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_several_standbys_are_within_two_percent_of_the_best(replicas):
     ours, least = several_standbys(range(60), replicas)
-    assert least <= ours <= 1.02 * least
+    # The promise is 1.02; what several cuts into layers reach is 1.001, and one cut alone 1.012.
+    assert least <= ours <= 1.005 * least
 
 
 @pytest.mark.slow
