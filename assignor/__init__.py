@@ -32,6 +32,7 @@ from assignor.observer import (
     SubscriptionWritten,
 )
 from assignor.partitions import TaskPlan, plan_tasks
+from assignor.placing import LeaderKnowledge
 from assignor.problem import (
     LagMemory,
     Problem,
@@ -72,6 +73,7 @@ __all__ = [
     "GroupMember",
     "GroupState",
     "LagMemory",
+    "LeaderKnowledge",
     "LeaderRefused",
     "LeaderSettings",
     "MemberFailed",

@@ -14,6 +14,7 @@ from assignor.errors import TaskAssignmentError
 from assignor.partitions import TaskPlan
 from assignor.routing import group_view, host_map, task_sizes
 from encoding import (
+    NO_REBALANCE,
     Assignment,
     NativeAssignment,
     PartitionsByHost,
@@ -45,6 +46,7 @@ class Placement:
         warmup_by_member: those of the standby tasks that only warm up (KIP-441).
         partitions_by_member: partitions that a quarantined member keeps, without tasks.
         endpoint_by_member: `host:port` of members that serve queries.
+        next_rebalance_ms: member id -> epoch time at which it asks for the next rebalance.
     """
 
     active_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class Placement:
     warmup_by_member: Mapping[str, tuple[TaskId, ...]] = field(default_factory=dict)
     partitions_by_member: Mapping[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     endpoint_by_member: Mapping[str, str] = field(default_factory=dict)
+    next_rebalance_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +207,7 @@ def _draft(request: GroupRequest, answer: Answer, shared: _Shared) -> MemberAnsw
         partitions_by_host=shared.hosts if has_hosts else _NO_HOSTS,
         standby_partitions_by_host=shared.standby_hosts if has_hosts else _NO_HOSTS,
         error_code=request.decision.error_code if is_error else 0,
+        next_rebalance_ms=placement.next_rebalance_ms.get(member, NO_REBALANCE),
         native=None if native is None else _native_part(request, answer, native, shared),
     )
     partitions = tuple(p for p, _ in pairs) or placement.partitions_by_member.get(member, ())

@@ -9,27 +9,32 @@ says it owns, and is reported.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.answers import GroupRequest, MemberAnswer, NativeMember, Placement, build_answers
+from assignor.answers import GroupRequest, MemberAnswer, NativeMember, build_answers
 from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
-from assignor.errors import LeaderRefused, TaskAssignmentError
-from assignor.partitions import TaskPlan, plan_tasks
-from assignor.state import GroupState, Strategy, TaskAssignment, group_state, validate
+from assignor.errors import LeaderRefused
+from assignor.partitions import plan_tasks
+from assignor.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
+from assignor.state import Strategy
 from assignor.sticky import sticky
 from assignor.subscriptions import (
     GroupMember,
     ReadMember,
-    clients_of,
-    endpoints_of,
-    previous_tasks,
     read_member,
     versions_of,
     wants_shutdown,
 )
-from assignor.threads import assign_threads
 from assignor.topology import Subtopology
-from encoding import AssignorError, TaskId, View, ViewReference
-from probing import EARLIEST_NATIVE_VERSION, Content, LeaderDecision, Release, decide_answers
+from assignor.withholding import Withheld, withhold
+from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference
+from probing import (
+    EARLIEST_NATIVE_VERSION,
+    Content,
+    LeaderDecision,
+    RebalanceProtocol,
+    Release,
+    decide_answers,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,8 @@ class GroupAnswer:
         quarantined: member id -> why its bytes could not be read.
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: what the operator should hear of.
+        withheld: member id -> partitions that it waits for until their owners give them up.
+        lags: process id -> lags, to be handed in as `LeaderKnowledge.lags_before` next time.
     """
 
     answers: Mapping[str, MemberAnswer]
@@ -68,6 +75,11 @@ class GroupAnswer:
     quarantined: Mapping[str, str]
     joined: tuple[tuple[str, int, int], ...]
     warnings: tuple[str, ...]
+    lags: Mapping[str, Mapping[TaskId, int]]
+    withheld: Mapping[str, tuple[TopicPartition, ...]]
+
+
+NOTHING_KNOWN = LeaderKnowledge()
 
 
 def assign_group(
@@ -75,7 +87,7 @@ def assign_group(
     members: Sequence[GroupMember],
     partition_counts: Mapping[str, int],
     *,
-    end_offset_sums: Mapping[TaskId, int] | None = None,
+    knowledge: LeaderKnowledge = NOTHING_KNOWN,
     held_view: View | None = None,
 ) -> GroupAnswer:
     """Decide the versions, place the tasks, write the answers.
@@ -85,7 +97,7 @@ def assign_group(
         members: every member of the generation, this leader included.
         partition_counts: source topic -> partitions; a topic that is missing is not known yet, and
             its subtopologies wait without an error.
-        end_offset_sums: stateful task -> sum of the end offsets of its changelogs, where known.
+        knowledge: end offsets, lags of the rebalance before, the time: what the leader knows.
         held_view: the routing view that this leader got as a member, for deltas against it.
 
     Raises:
@@ -105,15 +117,24 @@ def assign_group(
     content = {a.member_id: a.content for a in decision.answers}
     readable = content.keys() - set(decision.quarantined_members)
     if any(content[member] is Content.PREVIOUS for member in readable):
-        placement = _previous(read, plan, content)
+        placed = Placed(placement=keep_previous(read, plan, content))
     else:
-        out = frozenset(decision.quarantined_members)
-        placement, said = _place(settings, read, plan, out, end_offset_sums or {})
-        warnings += said
+        placed = place_tasks(
+            read,
+            plan,
+            strategy=settings.strategy,
+            config=settings.config,
+            quarantined=frozenset(decision.quarantined_members),
+            knowledge=knowledge,
+        )
+    warnings += placed.warnings
+    held_back = Withheld(placement=placed.placement, partitions_by_member={})
+    if _withholds(settings.release):
+        held_back = withhold(read, plan, placed.placement)
     answers, budget = build_answers(
         GroupRequest(
             decision=decision,
-            placement=placement,
+            placement=held_back.placement,
             plan=plan,
             natives=_natives(settings.release, read),
             subscription_bytes={m.member_id: len(m.user_data) for m in members},
@@ -133,7 +154,14 @@ def assign_group(
             if one.subscription is not None
         ),
         warnings=tuple(warnings),
+        lags=placed.lags,
+        withheld=held_back.partitions_by_member,
     )
+
+
+def _withholds(release: Release) -> bool:
+    """Leaders since 2.4, and ours, wait for cooperative owners; eager members own nothing."""
+    return release.is_native or release.rebalance_protocol is RebalanceProtocol.COOPERATIVE
 
 
 def _natives(release: Release, read: Sequence[ReadMember]) -> dict[str, NativeMember]:
@@ -164,99 +192,3 @@ def _shut_down(decision: LeaderDecision) -> LeaderDecision:
         error_code=int(AssignorError.SHUTDOWN_REQUESTED),
         answers=tuple(replace(one, content=Content.ERROR) for one in decision.answers),
     )
-
-
-def _place(
-    settings: LeaderSettings,
-    read: Sequence[ReadMember],
-    plan: TaskPlan,
-    quarantined: frozenset[str],
-    end_offset_sums: Mapping[TaskId, int],
-) -> tuple[Placement, list[str]]:
-    """Tasks to clients by the strategy, then to threads; what a quarantined member owns stays."""
-    task_by_partition = plan.task_by_partition()
-    held_back = {
-        one.member.member_id: one.member.owned_partitions
-        for one in read
-        if one.member.member_id in quarantined
-    }
-    frozen = {
-        task_by_partition[p] for ps in held_back.values() for p in ps if p in task_by_partition
-    }
-    read = [one for one in read if one.member.member_id not in quarantined]
-    clients = clients_of(read, task_by_partition, end_offset_sums)
-    if not clients:
-        return Placement(partitions_by_member=held_back), []
-    state = group_state(
-        tasks=plan.partitions_by_task.keys() - frozen,
-        stateful_tasks=plan.stateful_tasks,
-        clients=clients,
-        config=settings.config,
-    )
-    assignment, warnings = _run(settings.strategy, state)
-    members_by_client: dict[str, list[ReadMember]] = {}
-    for one in read:
-        members_by_client.setdefault(one.client, []).append(one)
-    active: dict[str, tuple[TaskId, ...]] = {}
-    standby: dict[str, tuple[TaskId, ...]] = {}
-    for number, process_id in enumerate(state.clients):
-        group = members_by_client[process_id]
-        names = [one.member.member_id for one in group]
-        owners = {
-            task: one.member.member_id
-            for one in group
-            for task in previous_tasks(one, task_by_partition)
-        }
-        mine = [state.tasks[i] for i in (assignment.active == number).nonzero()[0].tolist()]
-        active |= assign_threads(mine, threads=names, owner_by_task=owners)
-        copies = [state.tasks[task] for task, client in assignment.standbys if client == number]
-        load = {name: len(active[name]) for name in names}
-        standby |= assign_threads(copies, threads=names, owner_by_task={}, load_by_thread=load)
-    return Placement(
-        active_by_member=active,
-        standby_by_member=standby,
-        partitions_by_member=held_back,
-        endpoint_by_member=endpoints_of(read),
-    ), [*state.warnings, *warnings]
-
-
-def _run(strategy: Strategy, state: GroupState) -> tuple[TaskAssignment, list[str]]:
-    """Run a strategy; one that fails or breaks a rule is reported and replaced by `sticky`."""
-    try:
-        assignment = strategy(state)
-    except Exception as error:  # noqa: BLE001 a user's strategy may raise anything
-        why = f"{type(error).__name__}: {error}"
-    else:
-        problems = validate(state, assignment)
-        if not problems:
-            return assignment, []
-        why = "; ".join(problems[:3])
-    fallback = sticky(state)
-    broken = validate(state, fallback)
-    if broken:
-        raise TaskAssignmentError(f"no strategy gave a valid assignment: {why}; {broken[0]}")
-    return fallback, [f"the strategy failed ({why}); tasks were placed by `sticky` instead"]
-
-
-def _previous(
-    read: Sequence[ReadMember], plan: TaskPlan, content: Mapping[str, Content]
-) -> Placement:
-    """Probing as leaders up to 2.5 answered it: old members keep, future ones get the rest or none.
-
-    Every thread of a client is given all tasks that the client ran, as those releases did.
-    """
-    task_by_partition = plan.task_by_partition()
-    by_client: dict[str, set[TaskId]] = {}
-    for one in read:
-        by_client.setdefault(one.client, set()).update(previous_tasks(one, task_by_partition))
-    active: dict[str, tuple[TaskId, ...]] = {}
-    for one in read:
-        if content[one.member.member_id] is Content.PREVIOUS:
-            mine = by_client[one.client] & plan.partitions_by_task.keys()
-            active[one.member.member_id] = tuple(sorted(mine))
-    kept = {task for tasks in active.values() for task in tasks}
-    rest = sorted(plan.partitions_by_task.keys() - kept)
-    takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
-    for place, member in enumerate(takers):
-        active[member] = tuple(rest[place :: len(takers)])
-    return Placement(active_by_member=active, endpoint_by_member=endpoints_of(read))

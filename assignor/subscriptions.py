@@ -120,6 +120,12 @@ def previous_tasks(
     return owned
 
 
+def previous_standbys(one: ReadMember) -> tuple[TaskId, ...]:
+    """Tasks whose state this member reports without running them."""
+    value = one.subscription
+    return value.standby_tasks if isinstance(value, Subscription) else ()
+
+
 def clients_of(
     read: Sequence[ReadMember],
     task_by_partition: Mapping[TopicPartition, TaskId],

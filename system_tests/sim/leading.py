@@ -1,12 +1,12 @@
 """What a leader does with its group: decode, decide, withhold, answer in bytes.
 
-The versions and the tasks come from `assignor.assign_group`. Added here is what a cooperative group
-needs of its leader (KIP-429): a task that moves is withheld until its owner has given it up, and a
-follow-up is asked for - in the answer since 2.6, in the leader's own memory before (KAFKA-9821).
+The versions and the tasks come from `assignor.assign_group`, which withholds what another member
+still owns (KIP-429). The follow-up that this asks for is in the answer since 2.6, and was in the
+leader's own memory before (KAFKA-9821).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,11 +14,13 @@ from assignor import (
     AssignmentConfig,
     GroupAnswer,
     GroupMember,
+    LeaderKnowledge,
     LeaderSettings,
     Subtopology,
     assign_group,
+    sticky,
 )
-from encoding import TaskId, TopicPartition, encode_assignment
+from encoding import TaskId, TopicPartition
 from probing import Content, find_release
 from system_tests.coordinator import JoinedMember
 from system_tests.sim.behaviour import Behaviour
@@ -26,6 +28,7 @@ from system_tests.sim.happenings import Answer, Answered
 from system_tests.sim.wire import read_subscription, write_assignment
 
 Partitions = tuple[TopicPartition, ...]
+_KIP_441 = (2, 6, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +56,18 @@ class Led(NamedTuple):
 
     assignments: dict[str, bytes]
     remembers_followup: bool
+    lags: Mapping[str, Mapping[TaskId, int]]
     happening: Answered
 
 
 @lru_cache(maxsize=256)
 def _settings(release: str, application: Application) -> LeaderSettings:
-    return LeaderSettings(
-        release=find_release(release),
-        subtopologies=application.subtopologies,
-        config=application.config,
+    found = find_release(release)
+    settings = LeaderSettings(
+        release=found, subtopologies=application.subtopologies, config=application.config
     )
+    # Before KIP-441 nobody looked at lags, warmed copies up or came back for them.
+    return settings if found.order >= _KIP_441 else replace(settings, strategy=sticky)
 
 
 def lead(
@@ -71,6 +76,8 @@ def lead(
     joined: Sequence[JoinedMember],
     *,
     end_offset_sums: Mapping[TaskId, int],
+    lags_before: Mapping[str, Mapping[TaskId, int]],
+    leader_id: str,
     thread: str,
     names: Mapping[str, str],
     generation: int,
@@ -83,6 +90,8 @@ def lead(
         application: what the group processes.
         joined: every member with its bytes, as the coordinator tells the leader.
         end_offset_sums: of each task, as the leader's admin client reads them.
+        lags_before: process id -> lags, as this leader saw them the last time.
+        leader_id: member id of the leader.
         thread: name of the leader, for the trace.
         names: member id -> thread, for the trace.
         generation: that is being answered.
@@ -103,10 +112,9 @@ def lead(
         _settings(behaviour.release.name, application),
         members,
         application.partition_counts,
-        end_offset_sums=end_offset_sums,
+        knowledge=LeaderKnowledge(end_offset_sums=end_offset_sums, now_ms=now_ms),
     )
-    owner = {p: member_id for member_id, value in read for p in value.owned_partitions}
-    parts = _parts(behaviour, answer, owner, application.task_of)
+    parts = _parts(answer)
     used = {member_id: used for member_id, used, _ in answer.joined}
     content = {one.member_id: one.content for one in answer.decision.answers}
     withheld = tuple(sorted(p for part in parts.values() for p in part.withheld))
@@ -137,6 +145,7 @@ def lead(
     return Led(
         assignments={member_id: part.data for member_id, part in parts.items()},
         remembers_followup=behaviour.followup_in_memory and bool(withheld),
+        lags=answer.lags,
         happening=happening,
     )
 
@@ -149,35 +158,14 @@ class _Part(NamedTuple):
     data: bytes
 
 
-def _parts(
-    behaviour: Behaviour,
-    answer: GroupAnswer,
-    owner: Mapping[TopicPartition, str],
-    task_of: Mapping[TopicPartition, TaskId],
-) -> dict[str, _Part]:
-    parts: dict[str, _Part] = {}
-    for member_id, one in answer.answers.items():
-        partitions, user_data, assignment = one.partitions, one.user_data, one.assignment
-        withheld: Partitions = ()
-        if behaviour.withholds and owner:
-            # A quarantined member keeps partitions and gets no tasks: nothing of it moves.
-            asked = partitions if assignment.active_tasks else ()
-            moving = {task_of[p] for p in asked if owner.get(p, member_id) != member_id}
-            if moving:
-                partitions = tuple(p for p in asked if task_of[p] not in moving)
-                withheld = tuple(p for p in asked if task_of[p] in moving)
-                fits = behaviour.followup_fits(assignment.version)
-                assignment = replace(
-                    assignment,
-                    active_tasks=tuple(t for t in assignment.active_tasks if t not in moving),
-                    next_rebalance_ms=0 if fits else assignment.next_rebalance_ms,
-                )
-                user_data = encode_assignment(assignment)
-        parts[member_id] = _Part(
-            assignment.version,
-            assignment.commonly_supported_version,
-            partitions,
-            withheld,
-            write_assignment(partitions, user_data),
+def _parts(answer: GroupAnswer) -> dict[str, _Part]:
+    return {
+        member_id: _Part(
+            one.assignment.version,
+            one.assignment.commonly_supported_version,
+            one.partitions,
+            answer.withheld.get(member_id, ()),
+            write_assignment(one.partitions, one.user_data),
         )
-    return parts
+        for member_id, one in answer.answers.items()
+    }

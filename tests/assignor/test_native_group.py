@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignor import AssignmentConfig, GroupMember, assign_group
+from assignor import AssignmentConfig, GroupMember, LeaderKnowledge, assign_group
 from encoding import (
     FutureSubscription,
     TaskId,
@@ -56,7 +56,7 @@ def test_a_leader_at_101_places_a_member_at_102_by_its_real_offsets():
         group.settings("native"),
         blobs,
         {"lines": 6},
-        end_offset_sums=dict.fromkeys(TASKS, 1000),
+        knowledge=LeaderKnowledge(end_offset_sums=dict.fromkeys(TASKS, 1000)),
     )
     received = new.receive(
         answer.answers["new"].partitions, answer.answers["new"].user_data, now_ms=0

@@ -1,0 +1,202 @@
+"""From subscriptions to a placement: clients, strategy, threads.
+
+A strategy sees processes; each of their threads is a member of the group. A strategy that fails or
+breaks a rule is reported and replaced, so that one mistake never stops a group.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from assignor.answers import Placement
+from assignor.config import AssignmentConfig
+from assignor.errors import TaskAssignmentError
+from assignor.partitions import TaskPlan
+from assignor.state import GroupState, Strategy, TaskAssignment, group_state, validate
+from assignor.sticky import sticky
+from assignor.subscriptions import (
+    ReadMember,
+    clients_of,
+    endpoints_of,
+    previous_standbys,
+    previous_tasks,
+)
+from assignor.threads import assign_threads
+from encoding import TaskId, TopicPartition
+from probing import Content
+
+_TasksByMember = dict[str, tuple[TaskId, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A placement, what is to be said of it, and the lags to remember for the next one."""
+
+    placement: Placement
+    warnings: tuple[str, ...] = ()
+    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderKnowledge:
+    """What a leader has learnt outside the subscriptions; everything is optional.
+
+    Attributes:
+        end_offset_sums: stateful task -> sum of the end offsets of its changelogs; None: they
+            cannot be read just now, and lags are unknown.
+        lags_before: process id -> lags that it had at the rebalance before; a warm-up that comes no
+            nearer does not keep probing rebalances going.
+        leader_id: member id of this leader; its answer carries the time of the next look.
+        now_ms: epoch milliseconds.
+    """
+
+    end_offset_sums: Mapping[TaskId, int] | None = None
+    lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    leader_id: str | None = None
+    now_ms: int = 0
+
+
+def place_tasks(
+    read: Sequence[ReadMember],
+    plan: TaskPlan,
+    *,
+    strategy: Strategy,
+    config: AssignmentConfig,
+    quarantined: frozenset[str],
+    knowledge: LeaderKnowledge,
+) -> Placed:
+    """Tasks to clients by the strategy, then to threads; what a quarantined member owns stays.
+
+    Args:
+        read: every member of the generation.
+        plan: all tasks.
+        strategy: places tasks on clients; one that fails is replaced by `sticky`.
+        config: settings for the strategy.
+        quarantined: ids of members whose bytes cannot be read or believed.
+        knowledge: what the leader knows besides.
+
+    Raises:
+        TaskAssignmentError: no strategy gives a valid assignment.
+    """
+    task_by_partition = plan.task_by_partition()
+    held_back = {
+        one.member.member_id: one.member.owned_partitions
+        for one in read
+        if one.member.member_id in quarantined
+    }
+    frozen = {
+        task_by_partition[p] for ps in held_back.values() for p in ps if p in task_by_partition
+    }
+    read = [one for one in read if one.member.member_id not in quarantined]
+    clients = clients_of(read, task_by_partition, knowledge.end_offset_sums or {})
+    if not clients:
+        return Placed(placement=Placement(partitions_by_member=held_back))
+    clients = [
+        replace(client, lags_before=knowledge.lags_before.get(client.process_id, {}))
+        for client in clients
+    ]
+    state = group_state(
+        tasks=plan.partitions_by_task.keys() - frozen,
+        stateful_tasks=plan.stateful_tasks,
+        clients=clients,
+        config=config,
+        end_offset_sums=knowledge.end_offset_sums,
+    )
+    assignment, warnings = _run(strategy, state)
+    active, standby, warmup = _by_thread(read, state, assignment, task_by_partition)
+    next_ms = knowledge.now_ms + config.probing_rebalance_interval_ms
+    followup = assignment.followup and knowledge.leader_id is not None
+    return Placed(
+        placement=Placement(
+            active_by_member=active,
+            standby_by_member=standby,
+            warmup_by_member=warmup,
+            partitions_by_member=held_back,
+            endpoint_by_member=endpoints_of(read),
+            next_rebalance_ms={knowledge.leader_id or "": next_ms} if followup else {},
+        ),
+        warnings=(*state.warnings, *assignment.warnings, *warnings),
+        lags={client.process_id: dict(client.lags) for client in clients},
+    )
+
+
+def _by_thread(
+    read: Sequence[ReadMember],
+    state: GroupState,
+    assignment: TaskAssignment,
+    task_by_partition: Mapping[TopicPartition, TaskId],
+) -> tuple[_TasksByMember, _TasksByMember, _TasksByMember]:
+    """Active, standby (warm-ups included) and warm-up tasks of every member."""
+    members_by_client: dict[str, list[ReadMember]] = {}
+    for one in read:
+        members_by_client.setdefault(one.client, []).append(one)
+    actives: list[list[TaskId]] = [[] for _ in state.clients]
+    for task, number in zip(state.tasks, assignment.active.tolist(), strict=True):
+        actives[number].append(task)
+    copies: list[list[TaskId]] = [[] for _ in state.clients]
+    for index, number in assignment.standbys:
+        copies[number].append(state.tasks[index])
+    warming = {(state.tasks[index], number) for index, number in assignment.warmups}
+    active: _TasksByMember = {}
+    standby: _TasksByMember = {}
+    warmup: _TasksByMember = {}
+    for number, process_id in enumerate(state.clients):
+        group = members_by_client[process_id]
+        names = [one.member.member_id for one in group]
+        ran: dict[TaskId, str] = {}
+        held: dict[TaskId, str] = {}
+        for one in group:
+            name = one.member.member_id
+            ran |= dict.fromkeys(previous_tasks(one, task_by_partition), name)
+            held |= dict.fromkeys(previous_standbys(one), name)
+        active |= assign_threads(actives[number], threads=names, owner_by_task=ran)
+        load = {name: len(active[name]) for name in names}
+        dealt = assign_threads(
+            copies[number], threads=names, owner_by_task=held, load_by_thread=load
+        )
+        standby |= dealt
+        for name, tasks in dealt.items():
+            warm = tuple(task for task in tasks if (task, number) in warming)
+            warmup |= {name: warm} if warm else {}
+    return active, standby, warmup
+
+
+def _run(strategy: Strategy, state: GroupState) -> tuple[TaskAssignment, list[str]]:
+    """Run a strategy; one that fails or breaks a rule is reported and replaced by `sticky`."""
+    try:
+        assignment = strategy(state)
+    except Exception as error:  # noqa: BLE001 a user's strategy may raise anything
+        why = f"{type(error).__name__}: {error}"
+    else:
+        problems = validate(state, assignment)
+        if not problems:
+            return assignment, []
+        why = "; ".join(problems[:3])
+    fallback = sticky(state)
+    broken = validate(state, fallback)
+    if broken:
+        raise TaskAssignmentError(f"no strategy gave a valid assignment: {why}; {broken[0]}")
+    return fallback, [f"the strategy failed ({why}); tasks were placed by `sticky` instead"]
+
+
+def keep_previous(
+    read: Sequence[ReadMember], plan: TaskPlan, content: Mapping[str, Content]
+) -> Placement:
+    """Probing as leaders up to 2.5 answered it: old members keep, future ones get the rest or none.
+
+    Every thread of a client is given all tasks that the client ran, as those releases did.
+    """
+    task_by_partition = plan.task_by_partition()
+    by_client: dict[str, set[TaskId]] = {}
+    for one in read:
+        by_client.setdefault(one.client, set()).update(previous_tasks(one, task_by_partition))
+    active: dict[str, tuple[TaskId, ...]] = {}
+    for one in read:
+        if content[one.member.member_id] is Content.PREVIOUS:
+            mine = by_client[one.client] & plan.partitions_by_task.keys()
+            active[one.member.member_id] = tuple(sorted(mine))
+    kept = {task for tasks in active.values() for task in tasks}
+    rest = sorted(plan.partitions_by_task.keys() - kept)
+    takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
+    for place, member in enumerate(takers):
+        active[member] = tuple(rest[place :: len(takers)])
+    return Placement(active_by_member=active, endpoint_by_member=endpoints_of(read))
