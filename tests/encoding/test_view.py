@@ -163,17 +163,20 @@ def test_hosts_that_no_view_can_list_are_left_out():
 
 
 def test_a_task_that_two_hosts_run_is_refused():
-    with pytest.raises(EncodeError, match="one active owner"):
-        build_view(epoch=0, sizes=[2], active={A: [0, 1], B: [1]}, standby={})
+    with pytest.raises(EncodeError, match="one active owner") as caught:
+        build_view(epoch=0, sizes=[3], active={A: [0, 1, 2], B: [1]}, standby={})
+    assert caught.value.value == 1
 
 
 @pytest.mark.parametrize("task", [-1, 2])
 def test_a_task_that_does_not_exist_is_refused(task):
-    with pytest.raises(EncodeError, match="T is 2"):
+    with pytest.raises(EncodeError, match="T is 2") as caught:
         build_view(epoch=0, sizes=[2], active={A: [task]}, standby={})
+    assert caught.value.value == (task, task)
 
 
 def test_copies_beyond_the_highest_rank_are_left_out():
+    assert STANDBY_RANKS_MAX == 32, "readers refuse more: a larger one needs a new version"
     hosts = [HostInfo(f"h{n:02}", 1) for n in range(STANDBY_RANKS_MAX + 5)]
     built = build_view(epoch=0, sizes=[1], active={}, standby={host: [0] for host in hosts})
     assert built.standbys[:, 0].tolist() == list(range(STANDBY_RANKS_MAX))
