@@ -120,6 +120,8 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
                 world.application,
                 answer.members,
                 end_offset_sums=world.end_offset_sums(),
+                lags_before=thread.lags,
+                leader_id=thread.member_id,
                 thread=thread.name,
                 names=world.names,
                 generation=answer.generation,
@@ -130,6 +132,7 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
             return
         world.record(led.happening)
         thread.followup_remembered = led.remembers_followup
+        thread.lags = led.lags
         assignments = led.assignments
     request = SyncGroup(
         group_id=GROUP,

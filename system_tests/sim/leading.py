@@ -6,7 +6,7 @@ leader's own memory before (KAFKA-9821).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -112,7 +112,12 @@ def lead(
         _settings(behaviour.release.name, application),
         members,
         application.partition_counts,
-        knowledge=LeaderKnowledge(end_offset_sums=end_offset_sums, now_ms=now_ms),
+        knowledge=LeaderKnowledge(
+            end_offset_sums=end_offset_sums,
+            lags_before=lags_before,
+            leader_id=leader_id,
+            now_ms=now_ms,
+        ),
     )
     parts = _parts(answer)
     used = {member_id: used for member_id, used, _ in answer.joined}

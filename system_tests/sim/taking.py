@@ -28,6 +28,7 @@ from system_tests.sim.wire import WireError, read_assignment
 if TYPE_CHECKING:
     from system_tests.sim.world import World
 
+_NEXT_ANSWER_MS = 1_000
 _FOLLOWUPS = frozenset({*(rule.name for rule in FOLLOWUP_RULES), "follow-up is due"})
 
 
@@ -177,7 +178,9 @@ def fire(world: "World", thread: StreamThread, schedule: int, cause: str, rule: 
         return
     waits = not (behaviour.fires_during_rebalance or behaviour.forces_by_leaving)
     if waits and not world.is_rebalance_over():
-        world.poll_later(thread, kind="fire", data=(schedule, cause, rule))
+        # Either others are about to hear the same answer, or the next one makes this wish void.
+        delay_ms = None if world.is_stable else _NEXT_ANSWER_MS
+        world.poll_later(thread, kind="fire", data=(schedule, cause, rule), delay_ms=delay_ms)
         return
     thread.followup_remembered = False
     thread.rejoin_needed, thread.cause = True, cause

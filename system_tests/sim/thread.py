@@ -5,13 +5,14 @@ lane and gets the next life, so that whatever was on its way to the former one f
 """
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Self
 from uuid import UUID
 
 from assignor import MemberIdentity, StreamsMember, Subtopology
-from encoding import TopicPartition
+from encoding import TaskId, TopicPartition
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID
 from system_tests.sim.behaviour import Behaviour
 from system_tests.sim.happenings import Cause
@@ -43,6 +44,7 @@ class StreamThread:
         rejoin_needed: its next poll joins; cause: why.
         rejoin_after: the rebalance that is running will be followed by another one at once.
         followup_remembered: a leader before 2.6 remembers that a follow-up is due.
+        lags: process id -> lags, as it saw them when it led last.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
         polls, beats: number of the present poll and heartbeat timer; older ones are void.
@@ -65,6 +67,7 @@ class StreamThread:
     cause: str = Cause.STARTED
     rejoin_after: str = ""
     followup_remembered: bool = False
+    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     followup: int = 0
     request: int = 0
     sent_copy: int = 0
@@ -133,6 +136,7 @@ class StreamThread:
         self.owned = ()
         self.rejoin_after = ""
         self.followup_remembered = False
+        self.lags = {}
         self.followup += 1
         self.request += 1
         self.polls += 1

@@ -28,6 +28,7 @@ class Transport:
         threads: every thread, process by process.
         names: member id -> thread, for the trace.
         trace: what happened, in order.
+        is_stable: the coordinator has the leader's answer, and no rebalance is running.
         next_leaders: lanes that a coordinator in need of a leader takes, the first that is there;
             where none of them is, the dice decide.
     """
@@ -48,7 +49,7 @@ class Transport:
         ]
         self.names: dict[str, str] = {}
         self.trace: list[Happening] = []
-        self._stable = False
+        self.is_stable = False
         self._ids = 0
 
     @property
@@ -124,11 +125,11 @@ class Transport:
             self.trace.append(event)
             kind = event.kind
             if kind is EventKind.ASSIGNMENT_STORED:
-                self._stable = True
+                self.is_stable = True
             elif kind in _UNSETTLING:
-                self._stable = False
+                self.is_stable = False
             elif kind is EventKind.GROUP_RELOADED:
-                self._stable = bool(event.members)
+                self.is_stable = bool(event.members)
         for answer in effects.answers:
             self._deliver(answer)
 

@@ -58,7 +58,7 @@ class World(Transport):
         other.threads = [thread.copy() for thread in self.threads]
         other.names = self.names.copy()
         other.trace = self.trace.copy()
-        other._stable = self._stable
+        other.is_stable = self.is_stable
         return other
 
     # The run
@@ -118,7 +118,7 @@ class World(Transport):
 
     def is_settled(self) -> bool:
         """Whether every thread that is up rests in the one generation, and nobody else is in it."""
-        if not self._stable:
+        if not self.is_stable:
             return False
         up = 0
         for thread in self.threads:
@@ -155,7 +155,7 @@ class World(Transport):
 
     def is_rebalance_over(self) -> bool:
         """Whether the group is stable and every thread has its answer."""
-        return self._stable and not any(
+        return self.is_stable and not any(
             thread.phase in (Phase.JOINING, Phase.SYNCING) for thread in self.threads
         )
 

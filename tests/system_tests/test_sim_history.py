@@ -1,4 +1,4 @@
-"""The bugs that Kafka shipped come out of the release models, and are gone where they were fixed."""
+"""The bugs that Kafka shipped come out of the models of releases, and are gone once fixed."""
 
 from collections import Counter
 
