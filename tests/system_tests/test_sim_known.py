@@ -1,0 +1,44 @@
+"""What history knows: rows that only say which finding would be no news."""
+
+import pytest
+
+from probing import find_release
+from system_tests.sim import KNOWN, Shape, known_issues
+
+
+def shape(old, new, *, threads=1, static=False, faults=(), offline=False):
+    return Shape(
+        old=find_release(old),
+        new=find_release(new),
+        threads=threads,
+        static=static,
+        faults=frozenset(faults),
+        offline=offline,
+    )
+
+
+STRIKES = {
+    "no path": shape("2.0.1", "2.3.0"),
+    "static rollback": shape("3.9.1", "2.8.2", static=True),
+    "repeated tasks": shape("2.3.1", "3.9.1", threads=2),
+    "KAFKA-14382": shape("2.8.2", "3.3.1", faults=["slow"]),
+    "KAFKA-9821": shape("2.4.1", "2.5.1", static=True, faults=["crash"]),
+    "KAFKA-10455": shape("2.6.0", "3.9.1", static=True, faults=["crash"]),
+}
+
+
+@pytest.mark.parametrize("row", KNOWN, ids=lambda row: row.issue)
+def test_each_row_strikes_where_history_says(row):
+    assert row.issue in known_issues(STRIKES[row.issue])
+    assert row.why
+
+
+def test_most_paths_are_news():
+    assert known_issues(shape("3.3.2", "3.9.1", threads=3, static=True, faults=["slow"])) == ()
+    assert known_issues(shape("3.1.2", "native")) == ()
+    assert known_issues(shape("native", "next", static=True)) == ()
+
+
+def test_who_never_meets_the_other_release_needs_no_path():
+    assert known_issues(shape("2.0.1", "2.3.0", offline=True)) == ()
+    assert known_issues(shape("3.9.1", "2.8.2", static=True, offline=True)) == ()
