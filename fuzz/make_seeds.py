@@ -3,18 +3,21 @@
 From the golden vectors of Kafka Streams the smallest of each version and the odd inputs, from our
 own values each native version with every field set, trailers behind each version of Kafka's, views
 in every form, and JSON fields. `python -m fuzz.make_seeds --found FOLDER` turns inputs that a run
-kept (`--keep`, best merged first with libFuzzer's `-merge=1`) into `corpus/found.jsonl`.
+kept (`--keep`) into `corpus/found.jsonl`: of those that reach what no seed does, the smallest.
 """
 
 import argparse
 import gzip
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from uuid import UUID
 
+import encoding
 from encoding import (
     KAFKA_VERSIONS,
     Assignment,
@@ -38,13 +41,14 @@ from encoding import (
     view_reference,
 )
 from encoding.varints import encode_varint
-from fuzz.corpus import Seed, write_seeds
+from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.targets import BASES, TARGETS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
 NATIVE_WRITTEN = (101, 102, 103)
 _HEX_MAX = 1400  # digits of a vector
-_FOUND_BYTES_MAX = 100_000  # in all
+Step = tuple[str, str, int, int]
+ENCODING = str(Path(encoding.__file__).parent)
 
 
 def golden_seeds() -> Iterator[Seed]:
@@ -212,14 +216,48 @@ def view_seeds() -> Iterator[Seed]:
 
 
 def found_seeds(folder: Path) -> Iterator[Seed]:
-    """Inputs that a run kept, the smallest first, until the corpus is large enough."""
+    """Of the inputs that a run kept the smallest ones that take a step which none before them did.
+
+    A step is from one line of `encoding` to the next, in one target; seeds count as before.
+    """
     targets = tuple(TARGETS)
-    size = 0
+    seen: set[Step] = set()
+    for seed in read_corpus("seeds", "findings"):
+        seen |= steps_of(seed)
     for path in sorted(folder.iterdir(), key=lambda path: (path.stat().st_size, path.name)):
         data = path.read_bytes()
-        size += len(data)
-        if data and size <= _FOUND_BYTES_MAX:
-            yield Seed(targets[data[0] % len(targets)], path.name[:12], data[1:])
+        if data:
+            seed = Seed(targets[data[0] % len(targets)], path.name[:12], data[1:])
+            steps = steps_of(seed)
+            if not steps <= seen:
+                seen |= steps
+                yield seed
+
+
+def steps_of(seed: Seed) -> set[Step]:
+    """The steps that an input takes."""
+    steps: set[Step] = set()
+
+    def trace(frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
+        name = frame.f_code.co_filename
+        if not name.startswith(ENCODING):
+            return None
+        last = frame.f_lineno
+
+        def local(frame: FrameType, _event: str, _argument: object) -> Callable[..., Any]:
+            nonlocal last
+            steps.add((seed.target, name, last, frame.f_lineno))
+            last = frame.f_lineno
+            return local
+
+        return local
+
+    sys.settrace(trace)
+    try:
+        TARGETS[seed.target](seed.data)
+    finally:
+        sys.settrace(None)
+    return steps
 
 
 def main() -> None:
