@@ -45,7 +45,7 @@ makes no sense (it is answered in its place with its error, the others all the s
 )
 
 
-class _BadInput(click.ClickException):
+class BadInput(click.ClickException):
     """One sentence on stderr, exit status 2."""
 
     exit_code = 2
@@ -62,13 +62,13 @@ def assign(
 ) -> None:
     """Entry point of the subcommand."""
     try:
-        strategy = _strategy(name)
+        strategy = named_strategy(name)
     except (ConfigError, ModuleNotFoundError) as error:
-        raise _BadInput(f"{error}.") from None
-    given = dict(_setting(text) for text in settings)
+        raise BadInput(f"{error}.") from None
+    given = dict(setting_of(text) for text in settings)
     memory = LagMemory()
     failed = endless = False
-    for number, line in enumerate(_lines(problems), start=1):
+    for number, line in enumerate(problem_lines(problems), start=1):
         label = ""
         try:
             data = parse_problem(line, number=number)
@@ -86,7 +86,13 @@ def assign(
     sys.exit(2 if failed else int(endless))
 
 
-def _strategy(name: str) -> Strategy:
+def named_strategy(name: str) -> Strategy:
+    """A strategy by its name, or a callable of the user's own by MODULE:CALLABLE.
+
+    Raises:
+        ConfigError: there is none of that name, or it cannot be called.
+        ModuleNotFoundError: there is no such module.
+    """
     if ":" not in name:
         return find_strategy(name)
     module, _, attribute = name.partition(":")
@@ -98,10 +104,11 @@ def _strategy(name: str) -> Strategy:
     return strategy
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting_of(text: str) -> tuple[str, Any]:
+    """One KEY=VALUE of --config; values are JSON or else text, tags a comma separated list."""
     key, sign, value = text.partition("=")
     if not sign:
-        raise _BadInput(f"--config {text} has no value; write KEY=VALUE.")
+        raise BadInput(f"--config {text} has no value; write KEY=VALUE.")
     if key.replace("_", ".") == "rack.aware.assignment.tags":
         return key, [tag for tag in value.split(",") if tag]
     try:
@@ -110,16 +117,21 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _lines(stream: IO[bytes]) -> Iterator[str]:
+def problem_lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines that are not blank; one that is too long ends the stream as its last line."""
     while line := stream.readline(LINE_LIMIT):
         if len(line) >= LINE_LIMIT:
-            raise _BadInput(f"a line is longer than {LINE_LIMIT} bytes; split the groups.")
+            raise BadInput(f"a line is longer than {LINE_LIMIT} bytes; split the groups.")
         if line.strip():
             yield line.decode("utf-8", errors="replace")
 
 
-def _checked(problem: Problem, strategy: Strategy) -> TaskAssignment:
+def checked(problem: Problem, strategy: Strategy) -> TaskAssignment:
+    """The strategy's answer, valid.
+
+    Raises:
+        ConfigError: the strategy failed or broke a rule; the message says which.
+    """
     try:
         assignment = strategy(problem.state)
         wrong = validate(problem.state, assignment)
@@ -134,7 +146,7 @@ def _checked(problem: Problem, strategy: Strategy) -> TaskAssignment:
 
 def _answer(problem: Problem, strategy: Strategy, name: str, style: str) -> None:
     started = time.perf_counter()
-    assignment = _checked(problem, strategy)
+    assignment = checked(problem, strategy)
     millis = (time.perf_counter() - started) * 1000
     if style == "json":
         _emit(result_of(problem, assignment, assignor=name, millis=millis))

@@ -16,7 +16,8 @@ _BAR = 12
 _SHOWN = 8
 
 
-def _console() -> Console:
+def text_console() -> Console:
+    """The terminal, or plain text of a fixed width."""
     probe = Console()
     return probe if probe.is_terminal else Console(width=WIDTH)
 
@@ -25,7 +26,7 @@ def print_answer(
     problem: Problem, assignment: TaskAssignment, *, strategy: str, millis: float
 ) -> None:
     """One table: what each client holds, what came and went; then moves, follow-up, warnings."""
-    state, console = problem.state, _console()
+    state, console = problem.state, text_console()
     copies = f"{len(assignment.standbys) - len(assignment.warmups)} standbys"
     head = (
         f"{problem.name or 'group'}: {len(state.tasks)} tasks ({int(state.stateful.sum())} "
@@ -73,7 +74,7 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
         goes = [state.tasks[t] for t in moved if state.owner[t] == number]
         bar = "█" * round(_BAR * float(load[number]) / top)
         table.add_row(
-            _short(process_id, state.clients),
+            short_id(process_id, state.clients),
             *[state.racks[number] or ""] * has_racks,
             *[",".join(f"{k}={v}" for k, v in state.tags[number])] * has_tags,
             *map(str, (state.threads[number], active[number], standby[number], warm[number])),
@@ -84,7 +85,7 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
     return table
 
 
-def _short(process_id: str, others: Sequence[str]) -> str:
+def short_id(process_id: str, others: Sequence[str]) -> str:
     """The shortest start of an id that tells it from the others, 8 characters at least."""
     size = 8
     while size < len(process_id) and sum(o.startswith(process_id[:size]) for o in others) > 1:
@@ -102,7 +103,7 @@ def print_rounds(
     name: str, phases: Sequence[tuple[str, list[Round]]], *, is_settled: bool, strategy: str
 ) -> None:
     """A table of the start and each event: rounds and moves until settled."""
-    console = _console()
+    console = text_console()
     verdict = "settled" if is_settled else "never settled"
     console.print(Text(f"{name or 'group'} with {strategy}: {verdict}", style="bold"))
     table = Table(box=None, pad_edge=False)
