@@ -37,6 +37,7 @@ from encoding.varints import (
     unzigzag,
     zigzag,
 )
+from encoding.words import decode_words, encode_words
 
 __all__ = [
     "columns_of",
@@ -57,9 +58,9 @@ __all__ = [
 
 Int64Column = npt.NDArray[np.int64]
 Columns = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Sequence[str | None] | None]
-_VARINTS, _WORDS = b"\0", b"\1"
+_FEW_BYTES = 80  # of a column of tasks that plain Python may read faster
+_ODD_SUMS = "{} tasks without RUNNING, but {} offset sums"
 _INT32 = np.iinfo(np.int32)
-_RUNS = 3  # RUNNING, zig-zag
 _NO_COLUMNS: Columns = (np.empty(0, np.int32), np.empty(0, np.int32), None)
 
 
@@ -162,7 +163,11 @@ def encode_offset_sums(value: TaskOffsetSums, numbering: Numbering) -> bytes:
     sums = value.sums if order is None else value.sums[order]
     runs = sums == RUNNING
     bitmap = np.packbits(runs, bitorder="little").tobytes().rstrip(b"\0")
-    return block(tasks) + block(bitmap) + _encode_sums(sums[~runs])
+    others = sums[~runs]
+    if len(others) > FEW:
+        return block(tasks) + block(bitmap) + encode_words(zigzag(others))
+    folded = [value << 1 if value >= 0 else ~(value << 1) for value in others.tolist()]
+    return block(tasks) + block(bitmap) + encode_words(folded)
 
 
 def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
@@ -171,21 +176,21 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
         return EMPTY
     cursor = Cursor(data)
     tasks, bitmap, rest = cursor.block(), cursor.block(), cursor.rest()
-    if tasks and len(tasks) <= FEW and len(rest) <= FEW:
+    if 0 < len(tasks) <= _FEW_BYTES:
         few = _decode_few(tasks, bitmap, rest, numbering)
         if few is not None:
             return few
     subs, parts, names = decode_tasks(tasks, numbering)
-    if len(bitmap) > (len(subs) + 7) // 8:
-        raise WireFault(f"a bitmap of {len(bitmap)} bytes for {len(subs)} tasks")
-    runs = np.zeros(len(subs), np.bool_)
-    bits = bits_of(bitmap)
-    if bits[len(subs) :].any():
-        raise WireFault(f"the bitmap marks more than {len(subs)} tasks")
-    runs[: len(bits)] = bits[: len(subs)]
-    del bits
-    others = _decode_sums(rest, len(subs) - int(np.count_nonzero(runs)))
-    sums = np.full(len(subs), RUNNING, np.int64)
+    count = len(subs)
+    if len(bitmap) > (count + 7) // 8:
+        raise WireFault(f"a bitmap of {len(bitmap)} bytes for {count} tasks")
+    if 8 * len(bitmap) > count and bitmap[-1] >> count % 8:
+        raise WireFault(f"the bitmap marks more than {count} tasks")
+    runs = bits_of(bitmap, count)
+    others = unzigzag(decode_words(rest))
+    if len(others) != count - np.count_nonzero(runs):
+        raise WireFault(_ODD_SUMS.format(count - np.count_nonzero(runs), len(others)))
+    sums = np.full(count, RUNNING, np.int64)
     sums[~runs] = others
     return TaskOffsetSums.from_columns(subs, parts, sums, names)
 
@@ -196,23 +201,22 @@ def _decode_few(
     """The usual small case in plain Python; ``None`` leaves the rest to the other way."""
     cursor = Cursor(tasks)
     numbers = decode_few_numbers(cursor.block(), numbering.total)
-    if cursor.left or numbers is None or rest[:1] not in (b"", _VARINTS):
+    if cursor.left or numbers is None or len(rest) > 8 * len(numbers) + 1:
         return None
-    words = iter(decode_varints(rest[1:]))
+    words = decode_words(rest)
+    if not isinstance(words, list):
+        return None
     bits = int.from_bytes(bitmap, "little")
-    starts = numbering.starts
-    subs, parts, sums = [], [], []
-    for number in numbers:
-        sub = bisect_right(starts, number) - 1
-        subs.append(sub)
-        parts.append(number - starts[sub])
-        word = _RUNS if bits & 1 else next(words, None)
-        if word is None:
-            return None
-        sums.append(word >> 1 ^ -(word & 1))
-        bits >>= 1
-    if bits or len(bitmap) > (len(subs) + 7) // 8 or next(words, None) is not None:
+    count, starts = len(numbers), numbering.starts
+    if bits >> count or len(bitmap) > (count + 7) // 8:
         return None
+    runs = [bits >> place & 1 for place in range(count)]
+    if len(words) != count - sum(runs):
+        return None
+    rest_of = iter([word >> 1 ^ -(word & 1) for word in words])
+    sums = [RUNNING if run else next(rest_of) for run in runs]
+    subs = [bisect_right(starts, number) - 1 for number in numbers]
+    parts = [number - starts[sub] for number, sub in zip(numbers, subs, strict=True)]
     return TaskOffsetSums.from_ascending(
         np.array(subs, np.int32), np.array(parts, np.int32), np.array(sums, np.int64)
     )
@@ -285,27 +289,3 @@ def tasks_of(columns: Columns) -> tuple[TaskId, ...]:
     tasks = map(TaskId, subs.tolist(), parts.tolist(), repeat(None) if names is None else names)
     # Numbers ascend already, but tasks outside the numbering may go anywhere between them.
     return tuple(sorted(set(tasks), key=task_order))
-
-
-def _encode_sums(sums: Int64Column) -> bytes:
-    if not len(sums):
-        return b""
-    varints = encode_varints(zigzag(sums))
-    if len(varints) <= 8 * len(sums):
-        return _VARINTS + varints
-    return _WORDS + sums.astype(">i8").tobytes()
-
-
-def _decode_sums(data: bytes, count: int) -> Int64Column:
-    body = data[1:]
-    if data[:1] in (b"", _VARINTS):
-        sums = unzigzag(decode_varints(body))
-    elif data[:1] == _WORDS:
-        if len(body) % 8:
-            raise WireFault(f"{len(body)} bytes are no row of 64-bit sums")
-        sums = np.frombuffer(body, ">i8").astype(np.int64)
-    else:
-        raise WireFault(f"offset sums in coding {data[0]}; 0 and 1 are known")
-    if len(sums) != count:
-        raise WireFault(f"{count} tasks without RUNNING, but {len(sums)} offset sums")
-    return sums

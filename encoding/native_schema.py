@@ -26,9 +26,11 @@ bytes, bytes8    bytes; exactly 8 of them
 int64_bytes      signed integer as 8 bytes, big-endian
 uuid             16 bytes, most significant half first
 sizes            varints (size, repeats - 1) for runs of equal sizes
-numbers          0 then varint gaps, or 1 then a bitmap (lowest bit first): ascending numbers
+words            0 then varints, or a width from 1 to 8 then so many bytes each, big-endian
+numbers          ``words`` of gaps, or 9 then a bitmap (lowest bit first): ascending numbers
 tasks            block of ``numbers`` in the numbering of ``sizes``, then the tasks outside it
-offset_sums      block of ``tasks``, block with a bitmap of those that run, offset sums of the rest
+offset_sums      block of ``tasks``, block with a bitmap of those that run, ``words`` of the other
+                 sums, zig-zag
 task_rows        zig-zag varints (subtopology, partition) per task, then names
 offset_rows      block of ``task_rows``, then zig-zag varints, one per task
 texts            varint length and UTF-8, repeated

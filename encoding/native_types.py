@@ -6,6 +6,7 @@ numbering of the body; all raise ``WireFault``, to which the codec adds field, k
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +40,7 @@ __all__ = ["TYPES", "WireType"]
 Writer = Callable[[Any, Numbering], Any]
 Reader = Callable[[Any, Numbering], Any]
 _PARTITIONS = 2**31  # of a topic, at most
+_KEPT, _SHORT = 256, 256  # values kept, and the longest bytes that are kept for
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,12 @@ def _take_count(cursor: Cursor) -> int:
 
 
 def _write_texts_by_name(value: Any, _: Numbering) -> bytes:
-    return b"".join(encode_text(name) + encode_text(text) for name, text in value.items())
+    return _texts_written(tuple(value.items()))
+
+
+@lru_cache(maxsize=_KEPT)
+def _texts_written(pairs: tuple[tuple[Any, Any], ...]) -> bytes:
+    return b"".join([encode_text(name) + encode_text(text) for name, text in pairs])
 
 
 def _write_counts_by_name(value: Any, _: Numbering) -> bytes:
@@ -189,16 +196,22 @@ def _by_name(data: bytes, take: Callable[[Cursor], Any]) -> dict[str, Any]:
     return found
 
 
-def _read_texts_by_name(data: bytes, _: Numbering) -> Mapping[str, str]:
+def _texts_as_read(data: bytes) -> Mapping[str, str]:
     return ClientTags(_by_name(data, take_text))
 
 
-def _read_counts_by_name(data: bytes, _: Numbering) -> Mapping[str, int]:
+def _counts_as_read(data: bytes) -> Mapping[str, int]:
     return ByName(_by_name(data, _take_count))
 
 
-def _read_ranges_by_name(data: bytes, _: Numbering) -> Mapping[str, tuple[int, int]]:
+def _ranges_as_read(data: bytes) -> Mapping[str, tuple[int, int]]:
     return ByName(_by_name(data, lambda cursor: (_take_count(cursor), _take_count(cursor))))
+
+
+def _kept(read: Callable[[bytes], Any]) -> Reader:
+    """A reader that keeps what it made of short bytes: members of a group say much the same."""
+    keeping = lru_cache(maxsize=_KEPT)(read)
+    return lambda data, _: (keeping if len(data) <= _SHORT else read)(data)
 
 
 def _write_partitions(value: Any, _: Numbering) -> bytes:
@@ -264,9 +277,9 @@ TYPES: dict[str, WireType] = {
     ),
     "offset_rows": WireType(bytes, _write_offset_rows, lambda data, _: decode_offset_rows(data)),
     "texts": WireType(bytes, _write_one_text, _read_one_text),
-    "texts_by_name": WireType(bytes, _write_texts_by_name, _read_texts_by_name),
-    "counts_by_name": WireType(bytes, _write_counts_by_name, _read_counts_by_name),
-    "ranges_by_name": WireType(bytes, _write_ranges_by_name, _read_ranges_by_name),
+    "texts_by_name": WireType(bytes, _write_texts_by_name, _kept(_texts_as_read)),
+    "counts_by_name": WireType(bytes, _write_counts_by_name, _kept(_counts_as_read)),
+    "ranges_by_name": WireType(bytes, _write_ranges_by_name, _kept(_ranges_as_read)),
     "partitions": WireType(bytes, _write_partitions, _read_partitions),
 }
 """By name of the type."""

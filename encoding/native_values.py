@@ -6,10 +6,10 @@ rebalance stay where they are in the outer value, whatever layout it is written 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from encoding.mappings import ByName
 from encoding.model import TaskId, TopicPartition, task_order
@@ -28,6 +28,9 @@ class PartitionRange(NamedTuple):
     topic: str
     start: int
     stop: int
+
+
+_NO_NAMES: ByName[Any] = ByName()
 
 
 def partition_ranges(partitions: Iterable[TopicPartition]) -> tuple[PartitionRange, ...]:
@@ -81,8 +84,8 @@ class NativeSubscription:
     owned_partitions: tuple[PartitionRange, ...] = ()
     owned_generation: int = -1
     nonce: int = 0
-    feature_ranges: Mapping[str, tuple[int, int]] = field(default_factory=ByName)
-    adopted_levels: Mapping[str, int] = field(default_factory=ByName)
+    feature_ranges: Mapping[str, tuple[int, int]] = _NO_NAMES
+    adopted_levels: Mapping[str, int] = _NO_NAMES
     adopted_epoch: int = -1
     view_epoch: int = -1
     view_checksum: int = 0
@@ -121,8 +124,8 @@ class NativeAssignment:
     is_readable: bool = True
     sizes: tuple[int, ...] = ()
     warmup_tasks: tuple[TaskId, ...] = ()
-    partition_counts: Mapping[str, int] = field(default_factory=ByName)
-    feature_levels: Mapping[str, int] = field(default_factory=ByName)
+    partition_counts: Mapping[str, int] = _NO_NAMES
+    feature_levels: Mapping[str, int] = _NO_NAMES
     feature_epoch: int = -1
     next_version: int = 0
     subscription_read: bool = True

@@ -76,13 +76,16 @@ _NATIVE_TYPES = (
     ("`int64_bytes`", "a signed integer as 8 bytes, big-endian"),
     ("`uuid`", "16 bytes, most significant half first"),
     ("`sizes`", "varint size, varint repeats - 1, for each run of subtopologies of equal size"),
-    ("`numbers`", "byte 0, then a varint gap to each number; or byte 1, then a bitmap"),
+    (
+        "`words`",
+        "byte 0, then varints; or a width from 1 to 8, then so many bytes each, big-endian",
+    ),
+    ("`numbers`", "ascending: `words` of the gap before each; or byte 9, then a bitmap"),
     ("`tasks`", "block of `numbers` in the numbering of `sizes`, then `task_rows` of the others"),
     (
         "`offset_sums`",
-        "block of `tasks`, block of a bitmap of those that run, then `sums` of the rest",
+        "block of `tasks`, block of a bitmap of those that run, zig-zag `words` of the other sums",
     ),
-    ("`sums`", "byte 0, then zig-zag varints; or byte 1, then 8 bytes each, big-endian"),
     ("`task_rows`", "block of zig-zag varints, subtopology and partition by task; then `names`"),
     ("`names`", "nothing if no task has one, else a text for each task, empty for none"),
     ("`offset_rows`", "block of `task_rows`, then a zig-zag varint sum for each"),
@@ -96,7 +99,8 @@ _NATIVE_TYPES = (
 _LIMITS = f"""
 A *varint* is LEB128 of at most 64 bits; a *block* is a varint length and so many bytes; a text
 within bytes is a varint length and UTF-8. Bitmaps begin at the lowest bit. A task's number is its
-position in (subtopology, partition) order. The smaller of two codings is written, either is read.
+position in (subtopology, partition) order. Of two codings the smaller is written (words of one
+width also where 16 or more of them are at most a quarter larger), either is read.
 
 Readers refuse before they make room: more than {MAX_KEYS} keys, a key that is there twice or is no
 integer, arrays, extension types, texts beyond {MAX_TEXT_BYTES} bytes, more than

@@ -58,7 +58,7 @@ BODY = (
     "06 c4 07 04 7a6f6e65 01 61",  # tags: zone = a
     "07 c4 02 03 01",  # sizes: 3, once more
     "0a c4 09",  # offset sums, 9 bytes
-    "03  02 01 0d",  # block of tasks: block of numbers: a bitmap, 0b1101: numbers 0, 2, 3
+    "03  02 09 0d",  # block of tasks: block of numbers: a bitmap, 0b1101: numbers 0, 2, 3
     "01  01",  # block of a bitmap: the first one runs
     "00 0e 05",  # varints: 7 and -3, zig-zag
 )
@@ -97,7 +97,7 @@ def test_a_native_assignment_byte_by_byte():
         "86 00 65",  # six keys, readable since 101
         "01 c4 02 03 01",  # sizes
         "02 c4 08",  # active tasks, 8 bytes
-        "02 01 05",  # block of numbers: a bitmap, 0b101
+        "02 09 05",  # block of numbers: a bitmap, 0b101
         "02 0a 01",  # block of rows outside the sizes: 5 and -1, zig-zag
         "01 6e",  # its name: n
         "03 c4 03 02 00 03",  # standby tasks: gaps, 3 before the first

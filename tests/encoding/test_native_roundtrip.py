@@ -283,7 +283,7 @@ def test_claims_cost_no_memory(name):
 def test_a_byte_of_bitmaps_costs_a_bounded_number_of_bytes():
     sizes = b"\x80\x80\x80\x02\x00"  # 2**22 tasks
     bitmap = b"\xff" * 50_000
-    numbers = b"\x01" + bitmap
+    numbers = b"\x09" + bitmap
     varint = lambda n: bytes([n & 127 | 128, n >> 7 & 127 | 128, n >> 14])  # noqa: E731 used here
     tasks = varint(len(numbers)) + numbers
     sums = varint(len(tasks)) + tasks + varint(len(bitmap)) + bitmap
