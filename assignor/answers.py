@@ -114,7 +114,7 @@ def build_answers(request: GroupRequest) -> tuple[dict[str, MemberAnswer], Group
     forms = shared.forms
     drafts = {one.member_id: _draft(request, one, shared) for one in request.decision.answers}
     budget = fit_group(
-        [_bytes_of(request, member, draft, forms) for member, draft in drafts.items()],
+        [_bytes_of(request, member, draft, shared) for member, draft in drafts.items()],
         limit=request.limit,
     )
     answers = {}
@@ -136,18 +136,20 @@ class _Shared:
     standby_hosts: PartitionsByHost
     forms: ViewForms | None
     sizes: tuple[int, ...]
+    topics: tuple[str, ...]
     source_counts: Mapping[str, int]
 
 
 def _share(request: GroupRequest) -> _Shared:
     hosts, standby_hosts = _host_maps(request)
-    inputs = request.plan.partitions_by_task if request.natives else {}
-    topics = sorted({p.topic for partitions in inputs.values() for p in partitions})
+    inputs = request.plan.partitions_by_task
+    topics = tuple(sorted({p.topic for partitions in inputs.values() for p in partitions}))
     return _Shared(
         hosts=hosts,
         standby_hosts=standby_hosts,
         forms=_view_forms(request),
         sizes=task_sizes(inputs),
+        topics=topics,
         source_counts={topic: request.plan.partition_counts[topic] for topic in topics},
     )
 
@@ -233,11 +235,12 @@ def _native_part(
 
 
 def _bytes_of(
-    request: GroupRequest, member: str, draft: MemberAnswer, forms: ViewForms | None
+    request: GroupRequest, member: str, draft: MemberAnswer, shared: _Shared
 ) -> MemberBytes:
     """What a member costs the group's record, in each form that would be right for it."""
     size = len(draft.user_data)
     by_form = {ViewForm.NONE: size}
+    forms = shared.forms
     native = request.natives.get(member)
     if forms is not None and native is not None and draft.assignment.native is not None:
         best = choose_view_form(forms, native.held)
@@ -247,7 +250,9 @@ def _bytes_of(
         member_id=member,
         subscription=request.subscription_bytes[member],
         answer_by_form=by_form,
-        protocol=protocol_bytes(topics=(), partitions=draft.partitions, member_id=member),
+        protocol=protocol_bytes(
+            topics=shared.topics, partitions=draft.partitions, member_id=member
+        ),
     )
 
 

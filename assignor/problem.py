@@ -253,8 +253,8 @@ class _Tasks:
             if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 as above
                 raise ProblemError(f"subtopology {number!r} is no number")
             body = _is_object(part, f"subtopology {number}")
-            names = body.get("sources") or []
-            missing = sorted({str(name) for name in names} - counts.keys())
+            names = [str(name) for name in body.get("sources") or []]
+            missing = sorted(set(names) - counts.keys())
             if missing:
                 raise ProblemError(
                     f"subtopology {number} reads topics that are not in topics: "

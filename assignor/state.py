@@ -205,12 +205,13 @@ def _owners(
     owner = np.full(len(index_by_task), NOBODY, dtype=np.int64)
     for number, client in enumerate(ordered):
         reported = client.active_tasks | client.lags.keys()
-        gone = sorted(reported - index_by_task.keys(), key=task_order)
+        gone = sorted((task for task in reported if task not in index_by_task), key=task_order)
         if gone:
             names = ", ".join(map(str, gone[:5]))
             more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""  # noqa: PLR2004 those named
             warnings.append(f"{client.process_id} reports tasks that do not exist: {names}{more}")
-        for task in sorted(client.active_tasks & index_by_task.keys()):
+        # Set operations with a view of the keys would look at every task, for every client.
+        for task in sorted(task for task in client.active_tasks if task in index_by_task):
             index = index_by_task[task]
             if owner[index] == NOBODY:
                 owner[index] = number

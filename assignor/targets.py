@@ -20,7 +20,8 @@ def targets(state: GroupState) -> tuple[IntArray, Standbys]:
     if state.config.rack_aware_assignment_strategy == "none":
         return active, _with_tag_warnings(state, active, target_standbys(state, active))
     # Imported where it is needed: most groups have no rack strategy, and flows bring networkx.
-    from assignor.racks import optimize_active, optimize_standbys  # noqa: PLC0415 see above
+    from assignor.racks import optimize_active  # noqa: PLC0415 see above
+    from assignor.racks_together import optimize_together  # noqa: PLC0415 see above
 
     warnings: tuple[str, ...] = ()
     if state.weights is None:
@@ -31,7 +32,7 @@ def targets(state: GroupState) -> tuple[IntArray, Standbys]:
         )
     standbys = target_standbys(state, active)
     given = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
-    pairs, said = optimize_standbys(state, active, tuple(given))
+    active, pairs, said = optimize_together(state, active, tuple(given))
     table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     placed = Standbys(
         task=table[:, 0], client=table[:, 1], warnings=(*warnings, *standbys.warnings, *said)
