@@ -119,6 +119,8 @@ def writer(field: Field, version: int, path: str = "") -> Write:
 
 def _short(path: str, needed: int, data: bytes, offset: int, version: int) -> DecodeError:
     left = len(data) - offset
+    if not version and offset >= _COUNT.size:  # made before the version was known; it stands first
+        version = _COUNT.unpack_from(data)[0]
     what = f"{path} needs {needed} bytes, {left} are left; the peer's blob is cut off"
     return DecodeError(what, offset=offset, version=version or None, available=len(data))
 

@@ -78,6 +78,7 @@ def _subscription(data: bytes, known: tuple[int, ...]) -> None:
         value, end = read_subscription(data, known)
     except DecodeError as error:
         _check_place(error, data)
+        _check_version(error, data)
         return
     expect(0 <= end <= len(data), "the end of a subscription lies within its bytes")
     expect(decode_subscription(data, known) == value, "reading twice gives the same")
@@ -96,6 +97,7 @@ def _assignment(data: bytes, known: tuple[int, ...]) -> None:
         value, end = read_assignment(data, known)
     except DecodeError as error:
         _check_place(error, data)
+        _check_version(error, data)
         return
     expect(0 <= end <= len(data), "the end of an assignment lies within its bytes")
     expect(decode_assignment(data, known) == value, "reading twice gives the same")
@@ -109,6 +111,13 @@ def _assignment(data: bytes, known: tuple[int, ...]) -> None:
 def _check_place(error: DecodeError, data: bytes) -> None:
     expect(error.available == len(data), "an error says how many bytes there were")
     expect(0 <= error.offset <= len(data), "an error names a byte of the input")
+    expect(str(error.offset) in str(error), "an error says where it is")
+
+
+def _check_version(error: DecodeError, data: bytes) -> None:
+    used = int.from_bytes(data[:4], signed=True) if len(data) >= 4 else None  # noqa: PLR2004 int32
+    named = error.version == used or (used == 0 and error.version is None)
+    expect(named, "an error names the used version, if it could be read")
 
 
 def _check_written(
@@ -164,6 +173,7 @@ def _explain(data: bytes) -> None:
                 _explained(kind, data, known)
             except DecodeError as error:
                 _check_place(error, data)
+                _check_version(error, data)
 
 
 # Fields.

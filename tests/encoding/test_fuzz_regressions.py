@@ -50,3 +50,12 @@ def test_a_list_in_place_of_a_value_that_is_not_read_is_explained():
     data = blob(104, b"\x81\x0f\x90")
     assert decode_subscription(data) == FutureSubscription(104, 104)
     assert list(explain("subscription", data))[-1].value == []
+
+
+@pytest.mark.parametrize("version", [12, 99, 101, 200])
+def test_a_blob_cut_behind_its_version_is_refused_in_that_version(version):
+    # The reader of the second number was made before any version was known: "unknown version".
+    for decode in (decode_subscription, decode_assignment):
+        with pytest.raises(DecodeError, match=f"version {version}") as caught:
+            decode(version.to_bytes(4, "big") + b"\0\0")
+        assert (caught.value.version, caught.value.available) == (version, 6)
