@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from encoding.mappings import ClientTags, Partitions, PartitionsByHost, PartitionsByTask
-from encoding.model import NO_REBALANCE, UNKNOWN_VERSION, HostInfo, TaskId
+from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_VERSION, HostInfo, TaskId
 from encoding.native_schema import FIRST_NATIVE_VERSION
 from encoding.native_values import NativeAssignment, NativeSubscription
 from encoding.sums import EMPTY, TaskOffsetSums
 
 __all__ = ["Assignment", "FutureSubscription", "Subscription"]
+
+_FEW = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,10 @@ class Subscription:
     @property
     def prev_tasks(self) -> tuple[TaskId, ...]:
         """Active tasks that the member runs: those with offset sum -2."""
-        return tuple(self.task_offset_sums.running().tasks())
+        sums = self.task_offset_sums
+        if len(sums) <= _FEW:  # columns of columns cost more than so few tasks
+            return tuple(task for task, offset_sum in sums if offset_sum == RUNNING)
+        return tuple(sums.running().tasks())
 
     @property
     def standby_tasks(self) -> tuple[TaskId, ...]:
