@@ -28,6 +28,8 @@ def assign_threads(
         thread -> its tasks, sorted; every thread has an entry.
     """
     names = sorted(threads)
+    if len(names) == 1:
+        return {names[0]: tuple(sorted(set(tasks)))}
     load = dict.fromkeys(names, 0) | dict(load_by_thread or {})
     ordered = sorted(set(tasks))
     # Places in `ordered` stand for tasks: small numbers compare and hash faster than ids.
