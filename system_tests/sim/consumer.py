@@ -6,12 +6,13 @@ leaving and joining anew before 2.6, with a plain rejoin after. That a plain rej
 bytes changes nothing (KAFKA-10455) is the coordinator's rule and nobody's special case.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assignor import LeaderRefused, MemberRefused, TaskAssignmentError, TasksHeld
 from encoding import encode_subscription
 from probing import (
-    FOLLOWUP_RULES,
+    NO_REBALANCE,
     RebalanceStarted,
     member_step,
 )
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from system_tests.sim.world import World
 
 GROUP = "g"
-_FOLLOWUPS = frozenset({*(rule.name for rule in FOLLOWUP_RULES), "follow-up is due"})
 _REBALANCE_TIMEOUT_MS = 300_000
 _RETRY_MS = 100
 
@@ -54,7 +54,8 @@ def poll(world: "World", thread: StreamThread) -> None:
 def join(world: "World", thread: StreamThread) -> None:
     """Write a subscription and ask for a place in the next generation."""
     streams, behaviour = thread.streams, thread.behaviour
-    streams.state, _ = member_step(streams.state, RebalanceStarted(now_ms=world.now_ms))
+    if streams.state.next_rebalance_ms != NO_REBALANCE:  # nothing else asks for the flag
+        streams.state, _ = member_step(streams.state, RebalanceStarted(now_ms=world.now_ms))
     if not behaviour.cooperative:
         give(world, thread, thread.owned)
     try:
@@ -86,6 +87,7 @@ def join(world: "World", thread: StreamThread) -> None:
         may_skip_assignment=behaviour.may_skip_assignment,
         reason=thread.cause,
     )
+    thread.asked = request
     world.send(thread, request)
 
 
@@ -96,7 +98,8 @@ def on_join(world: "World", thread: StreamThread, answer: JoinAnswer) -> None:
             _begin_generation(world, thread, answer)
         case ErrorCode.MEMBER_ID_REQUIRED:
             thread.member_id = answer.member_id
-            again(world, thread, thread.cause, delay_ms=0)
+            if thread.asked is not None:
+                world.send(thread, replace(thread.asked, member_id=answer.member_id))
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             lose(world, thread)
         case ErrorCode.REBALANCE_IN_PROGRESS:

@@ -88,6 +88,12 @@ KNOWN: tuple[Known, ...] = (
         why="the leader remembers that a follow-up is due, and forgets it with its life",
     ),
     Known(
+        issue="fenced by a failover",
+        strikes=lambda s: s.static and "coordinator" in s.faults,
+        why="the new coordinator knows the member id from before the last restart of a static"
+        " member, and fences the present one",
+    ),
+    Known(
         issue="KAFKA-10455",
         strikes=lambda s: s.static and bool(s.faults) and s.has_open("KAFKA-10455"),
         why="a rejoin with the same bytes is ignored by the coordinator",

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from assignor import MemberIdentity, StreamsMember, Subtopology
 from encoding import TaskId, TopicPartition
-from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID
+from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
 from system_tests.sim.behaviour import Behaviour
 from system_tests.sim.happenings import Cause
 
@@ -47,6 +47,7 @@ class StreamThread:
         lags: process id -> lags, as it saw them when it led last.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
+        asked: its last JoinGroup, sent again once it has a member id (KIP-394).
         polls, beats: number of the present poll and heartbeat timer; older ones are void.
         paused_until_ms: it does not run before; slow_ms: how long it thinks before it syncs.
     """
@@ -71,6 +72,7 @@ class StreamThread:
     followup: int = 0
     request: int = 0
     sent_copy: int = 0
+    asked: JoinGroup | None = None
     polls: int = 0
     beats: int = 0
     paused_until_ms: int = 0
@@ -139,5 +141,6 @@ class StreamThread:
         self.lags = {}
         self.followup += 1
         self.request += 1
+        self.asked = None
         self.polls += 1
         self.beats += 1
