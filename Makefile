@@ -26,7 +26,7 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-timing-info || $(BIN)/lint-imports
 
 check: lint
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop"
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop"
 
 test: lint
 	$(BIN)/pytest -n $(WORKERS) --ledger

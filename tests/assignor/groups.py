@@ -46,6 +46,7 @@ class Group:
     partitions: int = 6
     config: AssignmentConfig = field(default_factory=AssignmentConfig)
     strategy: object = sticky
+    group_record_limit: int = 1_048_588
     last: object = None
 
     def join(self, name, release="native", **options):
@@ -58,6 +59,7 @@ class Group:
             subtopologies=TOPOLOGY.subtopologies("app"),
             config=self.config,
             strategy=self.strategy,
+            group_record_limit=self.group_record_limit,
         )
 
     def round(self, leader, *, extra=()):

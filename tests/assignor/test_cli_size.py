@@ -175,6 +175,7 @@ def test_a_group_without_endpoints_has_neither_maps_nor_a_view():
     assert found["native_full"]["assignment"] < 200
 
 
+@pytest.mark.slow
 def test_a_thousand_clients_are_sized_in_seconds_and_meet_the_goals():
     data = make_problem(clients=1_000, tasks=10_000, standbys=1, endpoints=True)
     found = run_json(data)

@@ -76,6 +76,7 @@ def test_current_releases_settle_within_two_rebalances_of_each_restart():
         assert reached.rounds_max <= 3, (old.name, new.name)
 
 
+@pytest.mark.slow
 def test_four_members_of_current_releases_settle_too():
     current = [r for r in REPRESENTATIVES if r.order >= (2, 4)]
     for old, new in itertools.permutations(current, 2):

@@ -98,6 +98,7 @@ def test_every_honest_member_can_read_its_answer_and_speak_what_it_offers(name):
             check_properties(decision, pairs, latest=release.latest_version)
 
 
+@pytest.mark.slow
 def test_groups_of_four_keep_the_same_properties():
     release = find_release("native")
     for pairs in small_groups(11, size_max=4):
