@@ -29,7 +29,7 @@ from system_tests.coordinator import (
     SyncGroup,
 )
 from system_tests.sim.happenings import Cause, Gave, Wrote
-from system_tests.sim.leading import lead
+from system_tests.sim.leading import LeaderPlace, lead
 from system_tests.sim.thread import Partitions, Phase, StreamThread
 from system_tests.sim.wire import (
     ConsumerSubscription,
@@ -122,13 +122,15 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
                 thread.behaviour,
                 world.application,
                 answer.members,
-                end_offset_sums=world.end_offset_sums(),
-                lags_before=thread.lags,
-                leader_id=thread.member_id,
-                thread=thread.name,
-                names=world.names,
-                generation=answer.generation,
-                now_ms=world.now_ms,
+                LeaderPlace(
+                    thread=thread.name,
+                    member_id=thread.member_id,
+                    generation=answer.generation,
+                    now_ms=world.now_ms,
+                    end_offset_sums=world.end_offset_sums(),
+                    lags_before=thread.lags,
+                    names=world.names,
+                ),
             )
         except (LeaderRefused, TaskAssignmentError, WireError) as error:
             world.fail(thread, str(error))

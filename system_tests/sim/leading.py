@@ -70,18 +70,32 @@ def _settings(release: str, application: Application) -> LeaderSettings:
     return settings if found.order >= _KIP_441 else replace(settings, strategy=sticky)
 
 
+class LeaderPlace(NamedTuple):
+    """Where and when a leader leads, and what it knows besides the subscriptions.
+
+    Attributes:
+        thread, member_id: the leader.
+        generation: that is being answered.
+        now_ms: the simulated time.
+        end_offset_sums: of each task, as the leader's admin client reads them.
+        lags_before: process id -> lags, as this leader saw them the last time.
+        names: member id -> thread, for the trace.
+    """
+
+    thread: str
+    member_id: str
+    generation: int
+    now_ms: int
+    end_offset_sums: Mapping[TaskId, int]
+    lags_before: Mapping[str, Mapping[TaskId, int]]
+    names: Mapping[str, str]
+
+
 def lead(
     behaviour: Behaviour,
     application: Application,
     joined: Sequence[JoinedMember],
-    *,
-    end_offset_sums: Mapping[TaskId, int],
-    lags_before: Mapping[str, Mapping[TaskId, int]],
-    leader_id: str,
-    thread: str,
-    names: Mapping[str, str],
-    generation: int,
-    now_ms: int,
+    place: LeaderPlace,
 ) -> Led:
     """Answer the group as a leader of this release does.
 
@@ -89,88 +103,69 @@ def lead(
         behaviour: of the leader.
         application: what the group processes.
         joined: every member with its bytes, as the coordinator tells the leader.
-        end_offset_sums: of each task, as the leader's admin client reads them.
-        lags_before: process id -> lags, as this leader saw them the last time.
-        leader_id: member id of the leader.
-        thread: name of the leader, for the trace.
-        names: member id -> thread, for the trace.
-        generation: that is being answered.
-        now_ms: the simulated time.
+        place: where and when.
 
     Raises:
         LeaderRefused: a leader of this release dies of the group's versions.
         WireError: a member's bytes are not the consumer protocol's.
     """
-    read = [(one.member_id, read_subscription(one.metadata)) for one in joined]
-    members = [
-        GroupMember(
-            member_id=member_id, user_data=value.user_data, owned_partitions=value.owned_partitions
+    members = []
+    for member_id, _, metadata in joined:
+        _, user_data, owned = read_subscription(metadata)
+        members.append(
+            GroupMember(member_id=member_id, user_data=user_data, owned_partitions=owned)
         )
-        for member_id, value in read
-    ]
     answer = assign_group(
         _settings(behaviour.release.name, application),
         members,
         application.partition_counts,
         knowledge=LeaderKnowledge(
-            end_offset_sums=end_offset_sums,
-            lags_before=lags_before,
-            leader_id=leader_id,
-            now_ms=now_ms,
+            end_offset_sums=place.end_offset_sums,
+            lags_before=place.lags_before,
+            leader_id=place.member_id,
+            now_ms=place.now_ms,
         ),
     )
-    parts = _parts(answer)
+    parts = {
+        member_id: write_assignment(one.partitions, one.user_data)
+        for member_id, one in answer.answers.items()
+    }
+    return Led(
+        assignments=parts,
+        remembers_followup=behaviour.followup_in_memory and any(answer.withheld.values()),
+        lags=answer.lags,
+        happening=_happening(behaviour, answer, parts, place),
+    )
+
+
+def _happening(
+    behaviour: Behaviour, answer: GroupAnswer, parts: Mapping[str, bytes], place: LeaderPlace
+) -> Answered:
+    """Say for the trace what was decided."""
+    decision, names = answer.decision, place.names
     used = {member_id: used for member_id, used, _ in answer.joined}
-    content = {one.member_id: one.content for one in answer.decision.answers}
-    withheld = tuple(sorted(p for part in parts.values() for p in part.withheld))
-    happening = Answered(
-        at_ms=now_ms,
-        thread=thread,
-        generation=generation,
+    content = {one.member_id: one.content for one in decision.answers}
+    return Answered(
+        at_ms=place.now_ms,
+        thread=place.thread,
+        generation=place.generation,
         leader_is_native=behaviour.release.is_native,
-        version=answer.decision.version,
-        commonly_supported_version=answer.decision.commonly_supported_version,
-        rule=answer.decision.rule,
-        future=tuple(names.get(m, m) for m in answer.decision.future_members),
+        version=decision.version,
+        commonly_supported_version=decision.commonly_supported_version,
+        rule=decision.rule,
+        future=tuple(names.get(m, m) for m in decision.future_members),
         used_versions=tuple(used.get(member_id, 0) for member_id in parts),
         answers=tuple(
             Answer(
                 member_id=member_id,
                 thread=names.get(member_id, member_id),
-                version=part.version,
-                commonly_supported_version=part.common,
+                version=one.assignment.version,
+                commonly_supported_version=one.assignment.commonly_supported_version,
                 content=content.get(member_id, Content.NORMAL).value,
-                partitions=part.partitions,
-                size=len(part.data),
+                partitions=one.partitions,
+                size=len(parts[member_id]),
             )
-            for member_id, part in parts.items()
+            for member_id, one in answer.answers.items()
         ),
-        withheld=withheld,
+        withheld=tuple(sorted(p for waiting in answer.withheld.values() for p in waiting)),
     )
-    return Led(
-        assignments={member_id: part.data for member_id, part in parts.items()},
-        remembers_followup=behaviour.followup_in_memory and bool(withheld),
-        lags=answer.lags,
-        happening=happening,
-    )
-
-
-class _Part(NamedTuple):
-    version: int
-    common: int
-    partitions: Partitions
-    withheld: Partitions
-    data: bytes
-
-
-def _parts(answer: GroupAnswer) -> dict[str, _Part]:
-    return {
-        member_id: _Part(
-            one.assignment.version,
-            one.assignment.commonly_supported_version,
-            one.partitions,
-            answer.withheld.get(member_id, ()),
-            write_assignment(one.partitions, one.user_data),
-        )
-        for member_id, one in answer.answers.items()
-    }
