@@ -162,12 +162,12 @@ def test_a_strategy_that_fails_is_reported_and_replaced(strategy, sentence):
 
 
 def test_a_group_record_over_the_brokers_limit_is_warned_about_with_its_size():
-    group = Group(partitions=300, group_record_limit=50_000)
+    group = Group(partitions=300, group_record_limit=20_000)
     for number in range(12):
         group.join(f"m{number:02}", "3.9", endpoint=f"host-{number}:1")
     group.round("m00")
     (warning,) = group.last.warnings
-    assert "the broker takes 50,000" in warning
+    assert "the broker takes 20,000" in warning
     assert "message.max.bytes" in warning
 
 

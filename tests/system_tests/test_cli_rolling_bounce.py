@@ -11,7 +11,7 @@ def run(*arguments):
 def test_help_shows_the_subcommands_without_loading_them():
     result = run("--help")
     assert result.exit_code == 0
-    assert "live  Bounce a group of real processes" in result.stdout
+    assert "Bounce a group of real processes" in result.stdout
 
 
 def test_help_of_live_has_examples_the_legend_and_the_exit_status():
