@@ -1,4 +1,4 @@
-"""How fast blobs are written and read: 10,000 tasks against the numpy floor, small blobs in µs.
+"""How fast and how large blobs are: Kafka's layouts against the numpy floor, native against v11.
 
 Run with `make bench` or `pytest benchmarks/bench_codec.py --benchmark-only`. The floor is what
 numpy alone needs to put three columns into records of the same size, or to take them out; it is
@@ -7,23 +7,29 @@ measured in the same run, so the ratios hold on any machine.
 
 import timeit
 from functools import partial
+from time import process_time
 from uuid import UUID
 
 import numpy as np
 import pytest
 
 from encoding import (
+    KAFKA_VERSIONS,
     KNOWN_VERSIONS,
     Assignment,
     HostInfo,
+    NativeAssignment,
+    NativeSubscription,
     PartitionsByHost,
     Subscription,
     TaskId,
     TaskOffsetSums,
+    TopicPartition,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
+    partition_ranges,
 )
 
 TASKS = 10_000
@@ -76,30 +82,32 @@ LARGE_BYTES = encode_subscription(LARGE)
 
 
 def best(call, argument, number):
-    """Microseconds of one call, the best of seven rounds."""
-    times = timeit.repeat(partial(call, argument), number=number, repeat=7)
+    """Microseconds of CPU of one call, the best of seven rounds."""
+    times = timeit.repeat(partial(call, argument), number=number, repeat=7, timer=process_time)
     return min(times) / number * 1e6
 
 
-def small_subscription(version):
+def small_subscription(version, native=None):
     sums = {TaskId(number, number): -2 if number % 2 else -3 for number in range(5)}
     return Subscription(
         version=version,
-        latest_supported_version=11,
+        latest_supported_version=max(11, version),
         process_id=UUID(int=1),
         user_endpoint="host:8080",
         task_offset_sums=TaskOffsetSums.from_mapping(sums),
         client_tags={"zone": "a"},
+        native=native,
     )
 
 
-def small_assignment(version):
+def small_assignment(version, native=None):
     return Assignment(
         version=version,
-        commonly_supported_version=11,
+        commonly_supported_version=max(11, version),
         active_tasks=tuple(TaskId(number, number) for number in range(5)),
         standby_tasks={TaskId(9, 1): [("changelog", 1)]},
         partitions_by_host={HostInfo(f"h{n}", 1): [("t", n), ("u", n)] for n in range(3)},
+        native=native,
     )
 
 
@@ -127,8 +135,13 @@ def test_ratio_to_the_numpy_floor(benchmark):
 
 def test_small_blobs_by_version(benchmark):
     print(f"\n5 tasks, µs (goal {SMALL_MICROSECONDS})  subscription out / in   assignment out / in")
-    for version in KNOWN_VERSIONS:
-        member, answer = small_subscription(version), small_assignment(version)
+    cases = [(f"v{version}", version, False) for version in KNOWN_VERSIONS]
+    cases.append((f"v{KAFKA_VERSIONS[-1]} with a trailer", KAFKA_VERSIONS[-1], True))
+    for name, version, has_trailer in cases:
+        sizes = (10,) * 10
+        is_native = has_trailer or version > KAFKA_VERSIONS[-1]
+        member = small_subscription(version, NativeSubscription(sizes=sizes) if is_native else None)
+        answer = small_assignment(version, NativeAssignment(sizes=sizes) if is_native else None)
         blob, answer_blob = encode_subscription(member), encode_assignment(answer)
         times = [
             best(encode_subscription, member, 500),
@@ -136,9 +149,164 @@ def test_small_blobs_by_version(benchmark):
             best(encode_assignment, answer, 500),
             best(decode_assignment, answer_blob, 500),
         ]
-        print(f"v{version:<30}" + "".join(f"{value:10.1f}" for value in times))
+        mark = "met" if max(times) < SMALL_MICROSECONDS else "not met"
+        print(f"{name:<31}" + "".join(f"{value:10.1f}" for value in times) + f"  {mark}")
         assert max(times) < 4 * SMALL_MICROSECONDS
     benchmark(decode_subscription, blob)
+
+
+SIZES = (TASKS // 100,) * 100
+
+
+def group(clients, version, native_of):
+    """Subscriptions of a group: each client runs its share of the tasks, with as many standbys."""
+    share = TASKS // clients
+    members = []
+    for client in range(clients):
+        actives = range(client, TASKS, clients)
+        standbys = range((client + 7) % clients, TASKS, clients)
+        sums = {TaskId(*divmod(n, 100)): n * 100_003 for n in standbys}
+        sums |= {TaskId(*divmod(n, 100)): -2 for n in actives}
+        assert len(sums) == 2 * share
+        members.append(
+            Subscription(
+                version=version,
+                latest_supported_version=version,
+                process_id=UUID(int=2**100 + client),
+                user_endpoint=f"streams-{client:04}.eu.example.org:8080",
+                task_offset_sums=TaskOffsetSums.from_mapping(sums),
+                client_tags={
+                    "cluster": "k8s-cluster-1",
+                    "zone": f"eu-central-1{'abc'[client % 3]}",
+                },
+                native=native_of(client, actives),
+            )
+        )
+    return members
+
+
+def all_keys(client, actives):
+    """Everything that a member of ours can say, as a member with state does."""
+    partitions = [TopicPartition(f"orders-{n // 5000}", n % 5000) for n in actives]
+    ends = {TaskId(*divmod(n, 100)): n * 100_019 for n in actives}
+    return NativeSubscription(
+        instance_id=f"streams-{client:04}",
+        threads=4,
+        rack="eu-central-1a",
+        sizes=SIZES,
+        fingerprint=b"8 bytes.",
+        end_offset_sums=TaskOffsetSums.from_mapping(ends),
+        owned_partitions=partition_ranges(partitions),
+        owned_generation=1234,
+        nonce=56_789,
+        feature_ranges={"streams.wire": (11, 101)},
+        adopted_levels={"streams.wire": 101},
+        adopted_epoch=17,
+        view_epoch=1234,
+        view_checksum=0xDEADBEEF,
+    )
+
+
+def groups(clients):
+    return {
+        "v11": group(clients, 11, lambda *_: None),
+        "native": group(clients, 101, lambda *_: NativeSubscription(sizes=SIZES)),
+        "all keys": group(clients, 101, all_keys),
+    }
+
+
+@pytest.mark.parametrize("clients", [1000, 100])
+def test_size_of_native_subscriptions(benchmark, clients):
+    sizes = {
+        name: sum(len(encode_subscription(member)) for member in members) / clients
+        for name, members in groups(clients).items()
+    }
+    print(f"\n{clients} clients, {TASKS} tasks, one standby      bytes   ratio to v11   goal")
+    for name, goal in (("v11", 1.0), ("native", 0.5), ("all keys", 1.0)):
+        ratio = sizes[name] / sizes["v11"]
+        mark = "met" if ratio <= goal else "not met"
+        print(f"{name:<36} {sizes[name]:10.1f} {ratio:12.3f} {goal:8.1f} {mark}")
+        assert ratio <= goal
+    benchmark(lambda: None)
+
+
+def milliseconds(call, argument):
+    """CPU time of one call, the best of nine; wall time would count the neighbours in."""
+    return min(timeit.repeat(partial(call, argument), number=1, repeat=9, timer=process_time)) * 1e3
+
+
+def turnaround(blobs):
+    """Read every subscription of a group and write it again."""
+    for data in blobs:
+        encode_subscription(decode_subscription(data))
+
+
+@pytest.mark.parametrize("clients", [1000, 100])
+def test_time_of_native_subscriptions(benchmark, clients):
+    """Decode and encode of all subscriptions: tens of microseconds each, in either layout."""
+    blobs = {name: [*map(encode_subscription, all_)] for name, all_ in groups(clients).items()}
+    times = {name: milliseconds(turnaround, all_) for name, all_ in blobs.items()}
+    print(f"\n{clients} clients, {TASKS} tasks, subscriptions      ms  ratio to v11 (goal 1)")
+    for name, time in times.items():
+        mark = "met" if time <= times["v11"] else "not met"
+        print(f"{name:<36} {time:10.1f} {time / times['v11']:10.2f}  {mark}")
+    # The alarm is for a codec that fell back to a loop.
+    assert times["native"] < 5 * times["v11"]
+    benchmark(turnaround, blobs["native"])
+
+
+VIEW_BYTES = bytes(42_000)  # a full routing view of this group; bench_views measures views
+
+
+def answers_of(clients, version):
+    """The leader's answers, with what all members share made once: host maps, or the view."""
+    hosts, standby = {}, {}
+    for client in range(clients):
+        host = HostInfo(f"streams-{client:04}.eu.example.org", 8080)
+        hosts[host] = [("t" * 63, n) for n in range(client, TASKS, clients)]
+        standby[host] = [("t" * 63, n) for n in range((client + 7) % clients, TASKS, clients)]
+    shared = PartitionsByHost(hosts), PartitionsByHost(standby)
+    is_native = version > KAFKA_VERSIONS[-1]
+    return [
+        Assignment(
+            version=version,
+            commonly_supported_version=version,
+            active_tasks=tuple(TaskId(*divmod(n, 100)) for n in range(client, TASKS, clients)),
+            standby_tasks={
+                TaskId(*divmod(n, 100)): [("changelog", n)]
+                for n in range((client + 7) % clients, TASKS, clients)
+            },
+            partitions_by_host={} if is_native else shared[0],
+            standby_partitions_by_host={} if is_native else shared[1],
+            native=NativeAssignment(sizes=SIZES, view_full=VIEW_BYTES) if is_native else None,
+        )
+        for client in range(clients)
+    ]
+
+
+@pytest.mark.parametrize("clients", [1000, 100])
+def test_time_of_a_leader(benchmark, clients):
+    """All subscriptions decoded and all answers encoded: what a rebalance costs the leader."""
+
+    def lead(metadata):
+        blobs, answers = metadata
+        for data in blobs:
+            decode_subscription(data)
+        for answer in answers:
+            encode_assignment(answer)
+
+    members = groups(clients)
+    metadata = {
+        name: ([*map(encode_subscription, members[name])], answers_of(clients, version))
+        for name, version in (("v11", 11), ("native", 101), ("all keys", 101))
+    }
+    times = {name: milliseconds(lead, one) for name, one in metadata.items()}
+    print(f"\n{clients} clients, {TASKS} tasks, the leader's part     ms  ratio to v11 (goal 1)")
+    for name, time in times.items():
+        mark = "met" if time <= times["v11"] else "not met"
+        print(f"{name:<36} {time:10.1f} {time / times['v11']:10.2f}  {mark}")
+    assert times["native"] < 2 * times["v11"]
+    benchmark(lead, metadata["native"])
 
 
 @pytest.mark.parametrize("members", [1, 100])

@@ -34,6 +34,7 @@ from encoding.varints import (
     decode_varints,
     encode_varint,
     encode_varints,
+    is_block,
     unzigzag,
     zigzag,
 )
@@ -181,6 +182,7 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
         if few is not None:
             return few
     subs, parts, names = decode_tasks(tasks, numbering)
+    are_numbered = names is None and tasks != b"" and is_block(tasks)
     count = len(subs)
     if len(bitmap) > (count + 7) // 8:
         raise WireFault(f"a bitmap of {len(bitmap)} bytes for {count} tasks")
@@ -192,6 +194,8 @@ def decode_offset_sums(data: bytes, numbering: Numbering) -> TaskOffsetSums:
         raise WireFault(_ODD_SUMS.format(count - np.count_nonzero(runs), len(others)))
     sums = np.full(count, RUNNING, np.int64)
     sums[~runs] = others
+    if are_numbered:
+        return TaskOffsetSums.from_ascending(subs, parts, sums)
     return TaskOffsetSums.from_columns(subs, parts, sums, names)
 
 

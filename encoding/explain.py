@@ -10,7 +10,7 @@ from typing import Any
 
 from encoding.errors import DecodeError
 from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_OFFSET_SUM, AssignorError
-from encoding.native import latest_native_version, trailer_in
+from encoding.native import KAFKAS, latest_native_version, trailer_in
 from encoding.native_explain import body_pieces
 from encoding.native_schema import FIRST_NATIVE_VERSION
 from encoding.plan import array_of, minimal_size, reader
@@ -117,7 +117,7 @@ def _trailer_pieces(kind: str, data: bytes, offset: int, latest: int) -> Iterato
         return
     used, supported, start, end = found
     try:
-        pieces = list(body_pieces(kind, data[:end], start, used, latest))
+        pieces = list(body_pieces(kind, data[:end], start, used, latest, ignored=KAFKAS[kind]))
     except DecodeError:
         return
     yield Piece("trailer", offset, 4, "magic", data[offset : offset + 4], "a native blob follows")

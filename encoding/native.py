@@ -35,6 +35,7 @@ from encoding.numbering import Numbering, numbering_of, read_numbering
 from encoding.varints import WireFault
 
 __all__ = [
+    "KAFKAS",
     "LIMITS",
     "MAX_KEYS",
     "Body",
@@ -158,7 +159,15 @@ def pairs_of(data: bytes, start: int) -> tuple[tuple[int, Any], ...]:
     return found
 
 
-def read_body(kind: str, data: bytes, start: int, version: int, latest: int) -> Body | None:
+def read_body(
+    kind: str,
+    data: bytes,
+    start: int,
+    version: int,
+    latest: int,
+    *,
+    ignored: frozenset[str] = frozenset(),
+) -> Body | None:
     """What the body at ``start`` says; ``None`` if it is meant for later readers only.
 
     Args:
@@ -167,6 +176,7 @@ def read_body(kind: str, data: bytes, start: int, version: int, latest: int) -> 
         start: where the map begins.
         version: used version of the header in front of it.
         latest: the reader's latest native version.
+        ignored: fields that nobody asks for, left unread.
 
     Raises:
         DecodeError: with the key and the type that it should have.
@@ -184,6 +194,8 @@ def read_body(kind: str, data: bytes, start: int, version: int, latest: int) -> 
             if known is None or wire is None:
                 continue
             name, of, read, is_extra = known
+            if name in ignored:
+                continue
             if type(wire) is not of:
                 _wrong(wire, of)
             (body.extras if is_extra else body.outer)[name] = read(wire, numbering)
@@ -216,7 +228,7 @@ def read_trailer(kind: str, data: bytes, start: int, latest: int) -> tuple[Any, 
         return None
     used, supported, map_start, end = found
     try:
-        body = read_body(kind, data[:end], map_start, used, latest)
+        body = read_body(kind, data[:end], map_start, used, latest, ignored=KAFKAS[kind])
     except DecodeError:
         return None
     if body is None:
@@ -239,6 +251,12 @@ LIMITS: dict[str, Any] = {
     "max_ext_len": 0,
 }
 """How msgpack is held: one flat map. An array is refused before room is made for its elements."""
+
+KAFKAS: dict[str, frozenset[str]] = {
+    "subscription": frozenset({"process_id"}),
+    "assignment": frozenset({"active_tasks", "standby_tasks"}),
+}
+"""Fields that Kafka's own always count for, so that a trailer's are not even read."""
 
 _SUPPORTED = {
     "subscription": "latest_supported_version",

@@ -27,8 +27,18 @@ _SHOWN = 8  # parts of a value that are spelled
 Row = tuple[str, int, int, str, Any, str, int | None]
 
 
-def body_pieces(kind: str, data: bytes, start: int, version: int, latest: int) -> Iterator[Row]:
+def body_pieces(
+    kind: str,
+    data: bytes,
+    start: int,
+    version: int,
+    latest: int,
+    *,
+    ignored: frozenset[str] = frozenset(),
+) -> Iterator[Row]:
     """Every key of the body at ``start`` with its place; the count of keys first.
+
+    Of fields that are ignored, as the reader ignores them, a faulty value is shown as it is.
 
     Raises:
         DecodeError: no flat map, or a value that this reader should be able to read and cannot.
@@ -52,7 +62,8 @@ def body_pieces(kind: str, data: bytes, start: int, version: int, latest: int) -
                 line = "not read: a key that this reader does not know"
                 yield f"key {key} (unknown)", *place, type(wire).__name__, wire, line, key
                 continue
-            value, line = _read(row, wire, numbering, is_read=is_read)
+            is_asked = is_read and row.name not in ignored
+            value, line = _read(row, wire, numbering, is_read=is_asked)
             if key == 0:
                 line = f"{line}; ours is {latest}: it is {'' if is_read else 'not '}read"
             yield row.name, *place, row.type, value, line, key

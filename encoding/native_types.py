@@ -7,6 +7,8 @@ numbering of the body; all raise ``WireFault``, to which the codec adds field, k
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, repeat
+from operator import lt
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +30,7 @@ from encoding.columns import (
 )
 from encoding.mappings import ByName, ClientTags
 from encoding.native_schema import MAX_SUBTOPOLOGIES, MAX_TEXT_BYTES
-from encoding.native_values import PartitionRange
+from encoding.native_values import PartitionRange, PartitionRanges
 from encoding.numbering import Numbering
 from encoding.numbers import decode_numbers, encode_numbers
 from encoding.sums import TaskOffsetSums
@@ -233,20 +235,24 @@ def _write_partitions(value: Any, _: Numbering) -> bytes:
     return b"".join(parts)
 
 
-def _read_partitions(data: bytes, _: Numbering) -> tuple[PartitionRange, ...]:
+def _read_partitions(data: bytes, _: Numbering) -> PartitionRanges:
     cursor = Cursor(data)
-    ranges = []
+    ranges: list[PartitionRange] = []
+    before: str | None = None
     while cursor.left:
-        topic, numbers = take_text(cursor), [int(n) for n in decode_varints(cursor.block())]
-        if len(numbers) % 2:
+        topic, steps = take_text(cursor), decode_varints(cursor.block())
+        if before is not None and topic <= before:
+            raise WireFault(f"topic {topic!r} behind {before!r}; topics ascend")
+        if len(steps) % 2:
             raise WireFault(f"a range of {topic!r} without a length")
-        last = 0
-        for gap, length in zip(numbers[0::2], numbers[1::2], strict=True):
-            start, last = last + gap, last + gap + length
-            if last > _PARTITIONS:
-                raise WireFault(f"partition {last - 1} of {topic!r} is beyond 32 bits")
-            ranges.append(PartitionRange(topic, start, last))
-    return tuple(ranges)
+        edges = list(accumulate(steps if isinstance(steps, list) else steps.tolist()))
+        if edges and edges[-1] > _PARTITIONS:
+            raise WireFault(f"partition {edges[-1] - 1} of {topic!r} is beyond 32 bits")
+        if not edges or not all(map(lt, edges, edges[1:])):
+            raise WireFault(f"ranges of {topic!r} that are empty or touch")
+        ranges += map(PartitionRange, repeat(topic), edges[0::2], edges[1::2])
+        before = topic
+    return PartitionRanges(ranges)
 
 
 TYPES: dict[str, WireType] = {

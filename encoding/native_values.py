@@ -16,7 +16,13 @@ from encoding.model import TaskId, TopicPartition, task_order
 from encoding.native_schema import FIRST_NATIVE_VERSION
 from encoding.sums import EMPTY, TaskOffsetSums
 
-__all__ = ["NativeAssignment", "NativeSubscription", "PartitionRange", "partition_ranges"]
+__all__ = [
+    "NativeAssignment",
+    "NativeSubscription",
+    "PartitionRange",
+    "PartitionRanges",
+    "partition_ranges",
+]
 
 
 class PartitionRange(NamedTuple):
@@ -30,10 +36,17 @@ class PartitionRange(NamedTuple):
     stop: int
 
 
+class PartitionRanges(tuple[PartitionRange, ...]):
+    """Ranges that are sorted and as few as possible; an ordinary tuple in all else."""
+
+    __slots__ = ()
+
+
 _NO_NAMES: ByName[Any] = ByName()
+_NO_RANGES = PartitionRanges()
 
 
-def partition_ranges(partitions: Iterable[TopicPartition]) -> tuple[PartitionRange, ...]:
+def partition_ranges(partitions: Iterable[TopicPartition]) -> PartitionRanges:
     """The ranges of some partitions, sorted, as few as possible."""
     ranges = []
     ordered = sorted({(topic, number) for topic, number in partitions})
@@ -42,7 +55,7 @@ def partition_ranges(partitions: Iterable[TopicPartition]) -> tuple[PartitionRan
         for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
             adjacent = [number for _, number in run]
             ranges.append(PartitionRange(topic, adjacent[0], adjacent[-1] + 1))
-    return tuple(ranges)
+    return PartitionRanges(ranges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +94,7 @@ class NativeSubscription:
     fingerprint: bytes = b""
     subtopologies: tuple[int, ...] | None = None
     end_offset_sums: TaskOffsetSums = EMPTY
-    owned_partitions: tuple[PartitionRange, ...] = ()
+    owned_partitions: tuple[PartitionRange, ...] = _NO_RANGES
     owned_generation: int = -1
     nonce: int = 0
     feature_ranges: Mapping[str, tuple[int, int]] = _NO_NAMES
@@ -97,7 +110,7 @@ class NativeSubscription:
         _normalise_names(self, ("feature_ranges", "adopted_levels"))
         if self.subtopologies is not None:
             object.__setattr__(self, "subtopologies", tuple(sorted(set(self.subtopologies))))
-        if self.owned_partitions:
+        if not isinstance(self.owned_partitions, PartitionRanges):
             object.__setattr__(self, "owned_partitions", _merged(self.owned_partitions))
 
 
@@ -155,7 +168,7 @@ def _normalise_names(value: object, names: tuple[str, ...]) -> None:
             object.__setattr__(value, name, ByName(given))
 
 
-def _merged(ranges: Iterable[tuple[str, int, int]]) -> tuple[PartitionRange, ...]:
+def _merged(ranges: Iterable[tuple[str, int, int]]) -> PartitionRanges:
     """Sorted, without empty ones, ranges that touch or overlap made one."""
     merged: list[PartitionRange] = []
     for topic, start, stop in sorted(ranges):
@@ -166,4 +179,4 @@ def _merged(ranges: Iterable[tuple[str, int, int]]) -> tuple[PartitionRange, ...
             merged[-1] = last._replace(stop=max(last.stop, stop))
         else:
             merged.append(PartitionRange(topic, start, stop))
-    return tuple(merged)
+    return PartitionRanges(merged)

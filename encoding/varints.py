@@ -18,6 +18,7 @@ __all__ = [
     "decode_varints",
     "encode_varint",
     "encode_varints",
+    "is_block",
     "unzigzag",
     "zigzag",
 ]
@@ -102,6 +103,13 @@ def unzigzag(values: list[int] | Unsigned) -> Signed:
 def block(data: bytes) -> bytes:
     """The bytes with their length in front."""
     return encode_varint(len(data)) + data
+
+
+def is_block(data: bytes) -> bool:
+    """Whether these bytes are one block and nothing behind it."""
+    cursor = Cursor(data)
+    cursor.block()
+    return cursor.left == 0
 
 
 class Cursor:

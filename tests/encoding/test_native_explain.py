@@ -18,6 +18,7 @@ from encoding import (
     Subscription,
     TaskId,
     TaskOffsetSums,
+    decode_assignment,
     encode_assignment,
     encode_subscription,
     explain,
@@ -115,6 +116,17 @@ def test_a_trailer_is_listed_behind_kafkas_fields():
         assert "trailing bytes" in shown("subscription", ignored)
     blind = shown("subscription", data, known_versions=KAFKA_VERSIONS)
     assert blind["trailing bytes"].size == len(data) - pieces["trailer"].offset
+
+
+def test_what_a_trailer_says_of_kafkas_own_fields_is_not_read():
+    low = Assignment(version=2, active_tasks=(TaskId(0, 0),), native=NativeAssignment())
+    data = encode_assignment(low)
+    at = data.index(bytes.fromhex("02c406")) + 3  # behind key and length
+    broken = data[:at] + b"\xff" + data[at + 1 :]
+    assert decode_assignment(broken) == decode_assignment(data) == low
+    piece = shown("assignment", broken)["trailer.active_tasks"]
+    assert isinstance(piece.value, bytes)
+    assert piece.meaning.startswith("not read: ")
 
 
 def test_bytes_behind_the_body_of_a_trailer_are_listed():
