@@ -213,9 +213,12 @@ def _waiting(case: _Case) -> str:
         kind = "warm-up" if (task, goal) in facts.warmups else "standby"
         return f"{why}; the {kind} there is on its way: {_behind(case, goal)}"
     budget = facts.state.config.max_warmup_replicas
-    if len(facts.warmups) >= budget:
+    if facts.extra >= budget:
         return f"{why}; it waits for one of the {budget} warm-ups of max.warmup.replicas"
-    return f"{why}; no warm-up is started there, since other copies there come no nearer"
+    state = facts.state
+    if (state.copy_stalled & (state.copy_client == goal)).any():
+        return f"{why}; no copy is started there, since others there come no nearer"
+    return f"{why}; no copy is started there yet"
 
 
 def _kept(case: _Case) -> str:
@@ -294,7 +297,11 @@ def _stateless_moved(case: _Case) -> str:
         return plan.why
     if plan is not None and int(plan.level[case.task]) != case.now:
         return _for_racks(case, case.owner, case.now)
-    return f"{case.named(case.owner)} goes from {before} tasks in all to {after}"
+    had, has = int((facts.state.owner == case.now).sum()), int(facts.actives_now[case.now])
+    return (
+        f"{case.named(case.owner)} goes from {before} tasks in all to {after}, "
+        f"{case.named(case.now)} from {had} to {has}"
+    )
 
 
 def _stateless_new(case: _Case) -> str:

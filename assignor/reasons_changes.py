@@ -101,7 +101,7 @@ def _settings(facts: Facts, task: int) -> Iterator[tuple[str, AssignmentConfig]]
         if facts.lag(task, target) != LAG_UNKNOWN and lag > config.acceptable_recovery_lag:
             changed = replace(config, acceptable_recovery_lag=lag)
             yield f"acceptable.recovery.lag were {lag}", changed
-        if len(facts.warmups) >= config.max_warmup_replicas:
+        if facts.extra >= config.max_warmup_replicas:
             stateful = facts.state.stateful
             waiting = int((stateful & (facts.assignment.active != _targets(facts))).sum())
             most = max(waiting, config.max_warmup_replicas + 1)

@@ -41,6 +41,11 @@ class _Copy:
         return (self.task, self.client) not in plan.standbys
 
     @property
+    def is_extra(self) -> bool:
+        """Whether there are more copies than configured."""
+        return self.is_warmup or len(self.others) >= self.wanted
+
+    @property
     def wanted(self) -> int:
         return self.facts.state.config.num_standby_replicas
 
@@ -87,9 +92,16 @@ def _warms_up(copy: _Copy) -> str:
 
 
 def _warms_up_standby(copy: _Copy) -> str:
-    ready = [c for c in copy.others if copy.facts.is_caught_up(copy.task, c)]
-    holds = f"; {', '.join(map(copy.named, ready))} stands in" if ready else ""
-    return f"a standby belongs here{holds}; {_progress(copy)}"
+    facts = copy.facts
+    passing = [c for c in copy.others if _Copy(facts=facts, task=copy.task, client=c).is_passing]
+    if not passing:
+        return f"a standby belongs here; {_progress(copy)}"
+    return f"{_instead(copy, passing[0])}; {copy.named(passing[0])} stands in; {_progress(copy)}"
+
+
+def _extra(copy: _Copy) -> str:
+    count = len(copy.others) + 1
+    return f"{count} copies for now, num.standby.replicas is {copy.wanted}; {_progress(copy)}"
 
 
 def _stands_in(copy: _Copy) -> str:
@@ -115,19 +127,27 @@ def _replaced(copy: _Copy) -> list[int]:
     return [c for c in dropped(copy.facts, copy.task) if threads[c] > 0]
 
 
-def _moved(copy: _Copy) -> str:
+def _instead(copy: _Copy, old: int) -> str:
+    """What speaks for this client against the one that has the state."""
     facts, task = copy.facts, copy.task
-    old = _replaced(copy)[0]
-    rest = [facts.active[task], *copy.others]
+    rest = [c for c in (facts.active[task], *copy.others) if c != old]
     gain = facts.tag_values([*rest, copy.client]) - facts.tag_values([*rest, old])
     instead = f"instead of on {copy.named(old)}"
     if gain > 0:
-        return f"{instead}: the copies are on {gain} more tag values; {_progress(copy)}"
+        return f"{instead}: more tag values of the copies, by {gain}"
     racks = facts.state.changelog_racks
     here, there = facts.crossed(racks, task, copy.client), facts.crossed(racks, task, old)
     if here < there:
-        return f"{instead}: {there - here} fewer partitions from other racks; {_progress(copy)}"
-    return f"{instead}, which levels the clients; {_progress(copy)}"
+        return f"{instead}: {there - here} fewer partitions from other racks"
+    held, threads = facts.held_in_the_end, facts.threads
+    mine, theirs = held[copy.client] / threads[copy.client], held[old] / max(1, threads[old])
+    if mine > theirs:
+        return f"{instead}: copies are levelled and spread over all clients"
+    return f"{instead}, to level the load a thread: {mine:.1f} here in the end, {theirs:.1f} there"
+
+
+def _moved(copy: _Copy) -> str:
+    return f"{_instead(copy, _replaced(copy)[0])}; {_progress(copy)}"
 
 
 def _new(copy: _Copy) -> str:
@@ -141,7 +161,7 @@ def _new(copy: _Copy) -> str:
         held = facts.copies.get(task, [])
         without = [facts.active[task], *(c for c in held if c != copy.client)]
         gain = facts.tag_values([*without, copy.client]) - facts.tag_values(without)
-        spread = f"; it adds {gain} tag values to the copies" if gain else ""
+        spread = f"; it adds tag values to the copies: {gain}" if gain else ""
     return f"{replicas}{spread}; {_progress(copy)}"
 
 
@@ -164,9 +184,10 @@ _GIVEN: tuple[_Row, ...] = (
     ("warms up before the task moves here", lambda c: c.is_for_active and not c.is_hot, _warms_up),
     (
         "warms up before a standby moves here",
-        lambda c: c.is_warmup and not c.is_hot,
+        lambda c: c.is_warmup and not c.is_hot and c.facts.plan is not None,
         _warms_up_standby,
     ),
+    ("extra copy, warms up", lambda c: c.is_extra and not c.is_hot, _extra),
     ("stands in until another is caught up", lambda c: c.is_passing and c.is_hot, _stands_in),
     (
         "the former owner keeps its state",

@@ -134,6 +134,12 @@ class Facts:
         return frozenset(self.assignment.warmups)
 
     @cached_property
+    def extra(self) -> int:
+        """Copies beyond num.standby.replicas: what counts against max.warmup.replicas."""
+        wanted = self.state.config.num_standby_replicas
+        return sum(max(0, len(clients) - wanted) for clients in self.copies.values())
+
+    @cached_property
     def threads(self) -> list[int]:
         """Capacity of each client."""
         found: list[int] = self.state.capacity().tolist()
@@ -158,6 +164,17 @@ class Facts:
     def actives_now(self) -> IntArray:
         """Int [C]: tasks of all kinds that the answer gives each client."""
         return np.bincount(self.assignment.active, minlength=len(self.threads))
+
+    @cached_property
+    def held_in_the_end(self) -> IntArray:
+        """Int [C]: tasks and copies of each client once all is where it belongs, or now."""
+        plan, clients = self.plan, len(self.threads)
+        active = self.assignment.active if plan is None else plan.target
+        pairs = None if plan is None else plan.standbys
+        copies = [c for _, c in (self.assignment.standbys if pairs is None else sorted(pairs))]
+        return np.bincount(active, minlength=clients) + np.bincount(
+            np.array(copies, dtype=np.int64), minlength=clients
+        )
 
     def counted(self, place: IntArray) -> IntArray:
         """Int [C]: stateful tasks that are in each place."""

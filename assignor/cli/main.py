@@ -13,7 +13,13 @@ class _Assignor(LazyGroup):
     subcommands = {  # noqa: RUF012 a table, never changed
         "assign": Subcommand("assignor.cli.assign", "assign", "Place the tasks of groups."),
         "decode": Subcommand("assignor.cli.codec", "decode", "Explain the bytes of a blob."),
+        "diff": Subcommand(
+            "assignor.cli.diff", "diff", "Say what moves between two looks at a group, and why."
+        ),
         "encode": Subcommand("assignor.cli.codec", "encode", "Write blobs from their fields."),
+        "explain": Subcommand(
+            "assignor.cli.explain", "explain", "Say why tasks run where they run."
+        ),
         "negotiate": Subcommand(
             "assignor.cli.negotiate",
             "negotiate",

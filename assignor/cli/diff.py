@@ -1,0 +1,245 @@
+"""``assignor diff``: what moves between two looks at a group, and why each of it."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import IO, Any
+
+import click
+from rich.text import Text
+
+from assignor.cli.assign import BadInput, checked, named_strategy, problem_lines, setting_of
+from assignor.cli.assign_text import text_console
+from assignor.cli.explain import folded, shortener
+from assignor.errors import ConfigError
+from assignor.problem import parse_problem, read_problem
+from assignor.reasons_facts import Facts, facts_of
+from assignor.reasons_moves import Move, diff_of, joined
+from assignor.reasons_placed import answer_of, regrouped
+from assignor.state import NOBODY, GroupState, TaskAssignment
+from assignor.strategies import STRATEGIES
+from encoding import RebalanceError
+
+_SHOWN, _PAIRS = 6, 6
+_TITLES = {
+    "active": "active: run elsewhere",
+    "waiting": "active: stay for now",
+    "warm-up": "warm-ups",
+    "standby": "standbys",
+    "dropped": "copies given up",
+}
+_HELP = """Say what moves, and why: actives, standbys, warm-ups, copies given up, records restored.
+
+A and B are files of JSON lines, problems (a group as it is) or results (what `assignor assign
+--format json` answers); lines are paired by name. From a problem to a result: what that answer
+changes. From a problem to a problem: what changed between. From a result to a result: what would
+move if B came after A; add --problem for the group. With --problem alone: what the strategy moves.
+
+\b
+Examples:
+  assignor diff --problem groups.jsonl --name join-1
+  assignor diff groups.jsonl answers.jsonl
+  assignor diff ours.jsonl theirs.jsonl --problem groups.jsonl --format json
+
+Exit status: 0 compared, 2 a file, a line or an option makes no sense.
+"""
+
+
+@click.command(help=_HELP, short_help="Say what moves between two looks at a group, and why.")
+@click.argument("a", type=click.File("rb"), required=False)
+@click.argument("b", type=click.File("rb"), required=False)
+@click.option("--problem", "problems", type=click.File("rb"), metavar="FILE|-", help="The groups.")
+@click.option("--name", "wanted", metavar="PROBLEM", help="One problem; all when missing.")
+@click.option("--strategy", "name", default="high_availability", help="[high_availability]")
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="Wins over FILE's.")
+@click.option("--all", "show_all", is_flag=True, help="Every task and its reason, not a few.")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+def diff(
+    *,
+    a: IO[bytes] | None,
+    b: IO[bytes] | None,
+    problems: IO[bytes] | None,
+    wanted: str | None,
+    name: str,
+    settings: tuple[str, ...],
+    show_all: bool,
+    style: str,
+) -> None:
+    """Entry point of the subcommand."""
+    if (a is None) != (b is None) or (a is None and problems is None):
+        raise BadInput("give two files, or --problem FILE alone to ask the strategy.")
+    try:
+        strategy = named_strategy(name)
+        groups = {} if problems is None else _by_name(problems, wanted)
+        before = groups if a is None else _by_name(a, wanted)
+        after = {} if b is None else _by_name(b, wanted)
+    except (RebalanceError, ModuleNotFoundError) as error:
+        raise BadInput(f"{error}.") from None
+    if not before:
+        raise BadInput(f"no problem {wanted!r} in the file." if wanted else "there is no line.")
+    given, failed = dict(setting_of(text) for text in settings), False
+    for label, data in before.items():
+        try:
+            if b is None:
+                problem = read_problem(data, settings=given)
+                state, answer = problem.state, checked(problem, strategy)
+                tried: tuple[str, ...] = (name,)
+            else:
+                state, answer, tried = _two(label, data, after, groups, name=name, given=given)
+        except RebalanceError as error:
+            failed = True
+            click.echo(f"{label or 'no name'}: {error}", err=True)
+            continue
+        facts = _facts(state, answer, tried, is_short=style == "text")
+        if style == "json":
+            click.echo(json.dumps(_as_json(label, facts), separators=(",", ":")))
+        else:
+            _print(label, facts, show_all=show_all)
+    sys.exit(2 if failed else 0)
+
+
+def _by_name(stream: IO[bytes], wanted: str | None) -> dict[str, dict[str, Any]]:
+    """Lines by name; of several with the same name the first, and that is said."""
+    found: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(problem_lines(stream), start=1):
+        data = parse_problem(line, number=number)
+        label = str(data.get("name", ""))
+        if wanted is not None and label != wanted:
+            continue
+        if label in found:
+            click.echo(f"line {number}: {label or 'no name'} again; the first counts", err=True)
+        found.setdefault(label, data)
+    return found
+
+
+def _two(
+    label: str,
+    data: dict[str, Any],
+    after: Mapping[str, dict[str, Any]],
+    groups: Mapping[str, dict[str, Any]],
+    *,
+    name: str,
+    given: Mapping[str, Any],
+) -> tuple[GroupState, TaskAssignment, tuple[str, ...]]:
+    """The group before, what it is given, and strategies whose answer that may be."""
+    if label not in after:
+        raise ConfigError("B has no line of that name; names pair the lines")
+    other = after[label]
+    is_problem, other_is_problem = ("subtopologies" in d for d in (data, other))
+    group = data if is_problem else groups.get(label, other if other_is_problem else None)
+    if group is None:
+        raise ConfigError("A and B are results; add --problem FILE with the group")
+    state = read_problem(group, settings=given).state
+    if not is_problem:
+        state = regrouped(state, answer_of(state, data, "A"))
+    if other_is_problem:
+        state = joined(state, read_problem(other, settings=given).state)
+    answer = answer_of(state, other, "B")
+    names = (
+        [str(other.get("assignor")), name, *sorted(STRATEGIES)] if not other_is_problem else [name]
+    )
+    return state, answer, tuple(dict.fromkeys(n for n in names if n in STRATEGIES))
+
+
+def _facts(
+    state: GroupState, answer: TaskAssignment, tried: Iterable[str], *, is_short: bool
+) -> Facts:
+    """Facts with the steps of the first strategy that gives this answer, or without steps."""
+    shorten = shortener(state) if is_short else None
+    found = [facts_of(state, answer, name=shorten)]
+    for strategy in tried:
+        found.append(facts_of(state, answer, strategy=strategy, name=shorten))
+        if found[-1].plan is not None:
+            return found[-1]
+    return found[0]
+
+
+def _client(facts: Facts, client: int) -> str | None:
+    return None if client == NOBODY else facts.state.clients[client]
+
+
+def _as_json(label: str, facts: Facts) -> dict[str, Any]:
+    found = diff_of(facts)
+    return {
+        "name": label,
+        "counts": {
+            **asdict(found.counts),
+            "stay": found.stay,
+            "restored_records": found.restored_records,
+        },
+        "groups": [
+            {"kind": kind, "rule": rule, "count": len(moves)}
+            for kind, rule, moves in found.groups()
+        ],
+        "moves": [
+            {
+                "kind": move.kind,
+                "task": str(facts.state.tasks[move.task]),
+                "from": _client(facts, move.source),
+                "to": _client(facts, move.client),
+                "rule": move.reason.rule,
+                "why": move.reason.why,
+                "records": move.records,
+            }
+            for move in found.moves
+        ],
+        "probing": facts.assignment.followup,
+    }
+
+
+def _print(label: str, facts: Facts, *, show_all: bool) -> None:
+    console, found, state = text_console(), diff_of(facts), facts.state
+    head = f"{label or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients"
+    console.print(Text(head, style="bold"))
+    counts = found.counts
+    console.print(
+        Text(
+            f"{found.stay} stay, hand-offs {counts.handoffs}, take-overs {counts.takeovers}, "
+            f"stateless moves {counts.stateless_moves}, restores {counts.restores}, "
+            f"records to restore {found.restored_records:,}"
+        )
+    )
+    last = ""
+    for kind, rule, moves in found.groups():
+        if kind != last:
+            console.print(Text(_TITLES[kind], style="bold"))
+        last = kind
+        console.print(Text(f"  {len(moves):>4}  {rule}"))
+        for line in _lines_of(facts, moves, show_all=show_all):
+            console.print(Text(folded(f"        {line}", console.width)))
+    if not found.moves:
+        console.print("nothing moves")
+    if facts.assignment.followup:
+        console.print("a follow-up rebalance is wanted, when copies have come up")
+    console.print()
+
+
+def _lines_of(facts: Facts, moves: list[Move], *, show_all: bool) -> list[str]:
+    if show_all:
+        return [f"{_way(facts, m)}  {facts.state.tasks[m.task]}: {m.reason.why}" for m in moves]
+    by_way: dict[str, list[Move]] = {}
+    for move in moves:
+        by_way.setdefault(_way(facts, move), []).append(move)
+    count = Counter({way: len(part) for way, part in by_way.items()})
+    lines = []
+    for way, number in count.most_common(_PAIRS):
+        names = " ".join(str(facts.state.tasks[m.task]) for m in by_way[way][:_SHOWN])
+        more = f" and {number - _SHOWN} more" if number > _SHOWN else ""
+        lines.append(f"{way}  {names}{more}")
+    if len(by_way) > _PAIRS:
+        lines.append(f"... and {len(by_way) - _PAIRS} more ways; --all shows them")
+    first = moves[0]
+    lines.append(f"e.g. {facts.state.tasks[first.task]}: {first.reason.why}")
+    return lines
+
+
+def _way(facts: Facts, move: Move) -> str:
+    """From where to where, as the kind of move has it."""
+    if move.kind == "dropped":
+        return f"on {facts.name(move.source)}"
+    if move.kind in {"warm-up", "standby"}:
+        return f"on {facts.name(move.client)}"
+    source = "nobody" if move.source == NOBODY else facts.name(move.source)
+    return f"{source} -> {facts.name(move.client)}"

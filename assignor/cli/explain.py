@@ -1,0 +1,305 @@
+"""``assignor explain``: why a task runs where it runs, and what would change that."""
+
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from assignor.cli.assign import BadInput, checked, named_strategy, problem_lines, setting_of
+from assignor.cli.assign_text import short_id, text_console
+from assignor.errors import ConfigError
+from assignor.problem import Problem, parse_problem, read_problem
+from assignor.reasons import Candidate, active_reason, candidates
+from assignor.reasons_changes import Change, changes
+from assignor.reasons_copies import copy_reason, dropped, dropped_reason
+from assignor.reasons_facts import Facts, facts_of
+from assignor.state import LAG_RUNNING, LAG_UNKNOWN, NOBODY, GroupState
+from encoding import RebalanceError, TaskId
+
+_SHOWN = 8
+_HELP = """Say why tasks run where they run: candidates, the deciding rule, what would change it.
+
+The strategy is asked as in `assignor assign`. What would change the answer is tried out, one change
+at a time, by asking the strategy again. Without --task all tasks are counted by rule.
+
+\b
+Examples:
+  assignor explain --problem groups.jsonl --name join-1 --task 0_3
+  assignor explain --problem groups.jsonl --name join-1
+  assignor explain --problem - --task 0_3 --strategy kafka_high_availability < group.json
+  assignor explain --problem groups.jsonl --format json | jq .tasks[0]
+
+Exit status: 0 explained, 2 a problem, a task or an option makes no sense.
+"""
+
+
+@click.command(help=_HELP, short_help="Say why tasks run where they run.")
+@click.option("--problem", "problems", type=click.File("rb"), required=True, metavar="FILE|-")
+@click.option("--task", "task_name", metavar="TASK", help="One task, as 0_3; all when missing.")
+@click.option("--name", "wanted", metavar="PROBLEM", help="One problem; all when missing.")
+@click.option("--strategy", "name", default="high_availability", help="[high_availability]")
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="Wins over FILE's.")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+def explain(
+    *,
+    problems: IO[bytes],
+    task_name: str | None,
+    wanted: str | None,
+    name: str,
+    settings: tuple[str, ...],
+    style: str,
+) -> None:
+    """Entry point of the subcommand."""
+    try:
+        strategy = named_strategy(name)
+    except (ConfigError, ModuleNotFoundError) as error:
+        raise BadInput(f"{error}.") from None
+    given = dict(setting_of(text) for text in settings)
+    failed, seen = False, 0
+    for number, line in enumerate(problem_lines(problems), start=1):
+        try:
+            data = parse_problem(line, number=number)
+            if wanted is not None and data.get("name") != wanted:
+                continue
+            seen += 1
+            problem = read_problem(data, settings=given)
+            task = None if task_name is None else task_index(problem, task_name)
+            facts = facts_of(
+                problem.state,
+                checked(problem, strategy),
+                strategy=name,
+                name=shortener(problem.state) if style == "text" else None,
+            )
+            tried = [] if task is None else changes(facts, task, strategy)
+        except RebalanceError as error:
+            failed = True
+            click.echo(f"line {number}: {error}", err=True)
+            continue
+        _show(problem, facts, name=name, task=task, tried=tried, style=style)
+    if not seen and not failed:
+        raise BadInput(f"no problem {wanted!r} in the file; leave --name out to see all.")
+    sys.exit(2 if failed else 0)
+
+
+def shortener(state: GroupState) -> Callable[[str], str]:
+    """Ids of the group's clients -> as much of them as tells them apart."""
+    known = {process_id: short_id(process_id, state.clients) for process_id in state.clients}
+    return known.__getitem__
+
+
+def folded(line: str, width: int) -> str:
+    """A line as lines of at most `width`, each after the first two columns further in."""
+    inner = " " * (len(line) - len(line.lstrip()) + 2)
+    return "\n".join(textwrap.wrap(line, width, subsequent_indent=inner, break_on_hyphens=False))
+
+
+def task_index(problem: Problem, name: str) -> int:
+    """The index of the task of that name.
+
+    Raises:
+        ConfigError: the name is no task of the problem; the message says which tasks there are.
+    """
+    tasks = problem.state.tasks
+    try:
+        return tasks.index(TaskId.parse(name))
+    except ValueError:
+        there = f"{tasks[0]} to {tasks[-1]}" if tasks else "none"
+        raise ConfigError(
+            f"{problem.name or 'the group'} has no task {name!r}; its tasks are {there}"
+        ) from None
+
+
+def _show(
+    problem: Problem,
+    facts: Facts,
+    *,
+    name: str,
+    task: int | None,
+    tried: list[Change],
+    style: str,
+) -> None:
+    if style == "json":
+        chosen = range(len(facts.state.tasks)) if task is None else [task]
+        tasks = [_task_json(facts, one) for one in chosen]
+        if task is not None:
+            tasks[0]["changes"] = [_change_json(facts, change) for change in tried]
+        answer = {"name": problem.name, "strategy": name, "tasks": tasks}
+        click.echo(json.dumps(answer, separators=(",", ":")))
+    elif task is None:
+        _print_summary(problem.name, facts, name)
+    else:
+        _print_task(problem.name, facts, name, task, tried)
+
+
+def _client_id(facts: Facts, client: int) -> str | None:
+    return None if client == NOBODY else facts.state.clients[client]
+
+
+def _task_json(facts: Facts, task: int) -> dict[str, Any]:
+    reason, target = active_reason(facts, task), facts.target(task)
+    copies: list[dict[str, Any]] = []
+    for client in facts.copies.get(task, ()):
+        why = copy_reason(facts, task, client)
+        kind = "warm-up" if (task, client) in facts.warmups else "standby"
+        copies.append(_copy_json(facts, client, kind, why.rule, why.why))
+    for client in dropped(facts, task):
+        why = dropped_reason(facts, task, client)
+        copies.append(_copy_json(facts, client, "dropped", why.rule, why.why))
+    return {
+        "task": str(facts.state.tasks[task]),
+        "stateful": bool(facts.state.stateful[task]),
+        "active": _client_id(facts, facts.active[task]),
+        "before": _client_id(facts, facts.owner(task)),
+        "target": _client_id(facts, target),
+        "rule": reason.rule,
+        "why": reason.why,
+        "copies": copies,
+        "candidates": [_candidate_json(facts, one) for one in candidates(facts, task)],
+    }
+
+
+def _copy_json(facts: Facts, client: int, kind: str, rule: str, why: str) -> dict[str, Any]:
+    return {"client": _client_id(facts, client), "kind": kind, "rule": rule, "why": why}
+
+
+def _lag_json(lag: int | None) -> int | str | None:
+    return "running" if lag == LAG_RUNNING else "unknown" if lag == LAG_UNKNOWN else lag
+
+
+def _candidate_json(facts: Facts, one: Candidate) -> dict[str, Any]:
+    return {
+        "client": _client_id(facts, one.client),
+        "role": one.role,
+        "was_owner": one.was_owner,
+        "is_target": one.is_target,
+        "lag": _lag_json(one.lag),
+        "caught_up": one.is_caught_up,
+        "stateful": one.stateful,
+        "band": [one.low, one.high],
+        "actives": one.actives,
+        "threads": one.threads,
+        "rack": facts.state.racks[one.client],
+        "tags": dict(facts.state.tags[one.client]),
+        "cross_rack_sources": one.active_crossings,
+        "cross_rack_changelogs": one.standby_crossings,
+    }
+
+
+def _change_json(facts: Facts, change: Change) -> dict[str, Any]:
+    return {
+        "if": change.condition,
+        "active": _client_id(facts, change.active),
+        "warms_up": _client_id(facts, change.warms_up),
+    }
+
+
+def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[Change]) -> None:
+    console, state = text_console(), facts.state
+    kind = "stateful" if state.stateful[task] else "stateless"
+    head = f"{name or 'group'}: task {state.tasks[task]} ({kind}), {strategy}"
+    console.print(Text(head, style="bold"))
+    reason, owner, now = active_reason(facts, task), facts.owner(task), facts.active[task]
+    ran = "as before" if owner == now else f"before: {_named(facts, owner)}"
+    lines = [f"active on {facts.name(now)}, {ran}", *_said(reason.rule, reason.why)]
+    for client in facts.copies.get(task, ()):
+        why = copy_reason(facts, task, client)
+        role = "warm-up" if (task, client) in facts.warmups else "standby"
+        lines += [f"{role} on {facts.name(client)}", *_said(why.rule, why.why)]
+    for client in dropped(facts, task):
+        why = dropped_reason(facts, task, client)
+        lines += [f"copy on {facts.name(client)} given up", *_said(why.rule, why.why)]
+    for line in lines:
+        console.print(Text(folded(line, console.width)))
+    console.print()
+    table = _candidate_table(facts, task)
+    console.print(table)
+    rest = len(state.clients) - table.row_count
+    if rest:
+        console.print(f"and {rest} more clients, without state of it", highlight=False)
+    console.print()
+    for line in _change_lines(facts, tried):
+        console.print(Text(line))
+
+
+def _said(rule: str, why: str) -> Iterator[str]:
+    yield f"    {rule}:"
+    yield f"    {why}"
+
+
+def _named(facts: Facts, client: int) -> str:
+    return "nobody" if client == NOBODY else facts.name(client)
+
+
+def _change_lines(facts: Facts, tried: list[Change]) -> Iterator[str]:
+    yield (
+        "what would change it (tried one at a time):"
+        if tried
+        else ("nothing that was tried (lags, room, settings) would change it")
+    )
+    for change in tried:
+        if change.warms_up != NOBODY:
+            yield f"    its copy on {facts.name(change.warms_up)} is started, if {change.condition}"
+        else:
+            yield f"    runs on {facts.name(change.active)}, if {change.condition}"
+
+
+def _candidate_table(facts: Facts, task: int) -> Table:
+    state, table = facts.state, Table(box=None, pad_edge=False)
+    stateful = bool(state.stateful[task])
+    has_racks = state.config.rack_aware_assignment_strategy != "none" and any(state.racks)
+    tags = state.config.rack_aware_assignment_tags
+    table.add_column("candidate", no_wrap=True)
+    for column in ("lag", "stateful" if stateful else "tasks", *["band"] * stateful):
+        table.add_column(column, justify="right")
+    for column in ("cross-rack", *["changelogs"] * stateful) if has_racks else ():
+        table.add_column(column, justify="right")
+    for column in (*tags, "role"):
+        table.add_column(column)
+    for one in candidates(facts, task):
+        own = dict(state.tags[one.client])
+        roles = [one.role, "ran it" if one.was_owner and one.role != "active" else ""]
+        roles.append("target" if one.is_target and one.role != "active" else "")
+        loads = [str(one.stateful), f"{one.low}-{one.high}"] if stateful else [str(one.actives)]
+        racks = [str(one.active_crossings), *[str(one.standby_crossings)] * stateful]
+        table.add_row(
+            facts.name(one.client),
+            facts.said_lag(task, one.client) if stateful else "-",
+            *loads,
+            *(racks if has_racks else ()),
+            *[own.get(key, "-") for key in tags],
+            ", ".join(filter(None, roles)),
+        )
+    return table
+
+
+def _print_summary(name: str, facts: Facts, strategy: str) -> None:
+    console, state = text_console(), facts.state
+    head = f"{name or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients, {strategy}"
+    console.print(Text(head, style="bold"))
+    groups: dict[tuple[int, str, str], list[int]] = {}
+    for task in range(len(state.tasks)):
+        rule = active_reason(facts, task).rule
+        groups.setdefault((0, "active", rule), []).append(task)
+    for task, client in sorted(facts.assignment.standbys):
+        is_warmup = (task, client) in facts.warmups
+        key = (2, "warm-up") if is_warmup else (1, "standby")
+        rule = copy_reason(facts, task, client).rule
+        groups.setdefault((*key, rule), []).append(task)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for column in ("kind", "count", "rule", "tasks"):
+        table.add_column(column, justify="right" if column == "count" else "left")
+    ranked = sorted(groups.items(), key=lambda g: (g[0][0], -len(g[1]), g[0]))
+    for (_, kind, rule), tasks in ranked:
+        named = " ".join(str(state.tasks[task]) for task in tasks[:_SHOWN])
+        more = " ..." if len(tasks) > _SHOWN else ""
+        table.add_row(kind, str(len(tasks)), rule, named + more)
+    console.print(table)
+    for warning in (*state.warnings, *facts.assignment.warnings):
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    console.print(Text("one task: --task TASK", style="dim"))
+    console.print()
