@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,spark,report,dev
 WORKERS ?= 2
 
-.PHONY: venv demo test check lint bench fuzz mutate docs clean
+.PHONY: venv demo test check lint bench bench-codec bench-assign fuzz mutate docs clean
 
 venv: $(READY)
 
@@ -33,6 +33,10 @@ test: lint
 
 bench: $(READY)
 	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
+
+bench-codec: $(READY)
+	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \
+	    --benchmark-only -s -q --benchmark-columns=min,median,rounds
 
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
