@@ -46,6 +46,7 @@ class Evidence:
         versions: thread -> what it reads and writes; natives: threads of ours.
         led_by_native: whether the last leader was one of ours.
         cached: static members that were given the answer of their former self.
+        future: threads that had written above what the last leader reads.
     """
 
     partitions: frozenset[TopicPartition]
@@ -57,6 +58,7 @@ class Evidence:
     natives: set[str] = field(default_factory=set)
     led_by_native: bool = False
     cached: set[str] = field(default_factory=set)
+    future: tuple[str, ...] = ()
 
     def copy(self) -> Self:
         """Return independent evidence with the same content."""
@@ -70,6 +72,7 @@ class Evidence:
             natives=self.natives.copy(),
             led_by_native=self.led_by_native,
             cached=self.cached.copy(),
+            future=self.future,
         )
 
     def processes_in_group(self, thread: str) -> bool:
@@ -106,6 +109,7 @@ def _take_gave(evidence: Evidence, one: Gave) -> None:
 
 def _take_answered(evidence: Evidence, one: Answered) -> None:
     evidence.led_by_native = one.leader_is_native
+    evidence.future = one.future
 
 
 def _take_group_event(evidence: Evidence, event: GroupEvent) -> None:
@@ -226,6 +230,14 @@ def nothing_is_forgotten(evidence: Evidence, one: Settled) -> str | None:
     return f"the group is settled and nobody processes {_named(idle)}" if idle else None
 
 
+def nobody_stays_future(evidence: Evidence, one: Settled) -> str | None:
+    """In a settled group nobody writes above what the leader reads: its state is placed blindly."""
+    del one
+    if not evidence.future:
+        return None
+    return f"the group is settled, and its leader cannot read {', '.join(evidence.future)}"
+
+
 def natives_do_not_rejoin(evidence: Evidence, one: Rejoined) -> str | None:
     """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268).
 
@@ -258,6 +270,7 @@ SAFETY: tuple[SafetyRule, ...] = (
     SafetyRule(name="nobody is refused", on=Took, check=nobody_is_refused),
     SafetyRule(name="nobody dies", on=Ended, check=nobody_dies),
     SafetyRule(name="nothing is forgotten", on=Settled, check=nothing_is_forgotten),
+    SafetyRule(name="nobody stays future", on=Settled, check=nobody_stays_future),
     SafetyRule(name="natives do not rejoin", on=Rejoined, check=natives_do_not_rejoin),
 )
 """Every rule of safety, in the order in which they are asked."""

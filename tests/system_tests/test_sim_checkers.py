@@ -76,10 +76,10 @@ def replaced(thread):
     )
 
 
-def answered(*pairs, native_leader=False, content="normal"):
+def answered(*pairs, native_leader=False, content="normal", future=()):
     answers = tuple(Answer(f"{t}-1", t, v, 11, content, (), 40) for t, v, _ in pairs)
     used = tuple(u for _, _, u in pairs)
-    return Answered(4, "a", 1, native_leader, 11, 11, "a row", (), used, answers, ())
+    return Answered(4, "a", 1, native_leader, 11, 11, "a row", future, used, answers, ())
 
 
 BEGIN = (started("a"), started("b"), generation("a", "b"))
@@ -142,6 +142,12 @@ def test_a_settled_group_forgets_nothing():
     assert broken(took("a", (P0,)), FINE[-1]) == ["nothing is forgotten"]
 
 
+def test_nobody_is_unreadable_in_a_settled_group():
+    led = answered(("a", 11, 11), ("b", 11, 12), future=("b",))
+    assert broken(led, *FINE) == ["nobody stays future"]
+    assert broken(led, answered(("a", 11, 11), ("b", 11, 11)), *FINE) == []
+
+
 def test_ours_do_not_rejoin_for_a_version_while_ours_leads():
     ours = started("a", versions=(11, 101), native=True)
     rejoin = Rejoined(6, "a", "version", "a row", 11, 101)
@@ -170,6 +176,7 @@ BREACHES = {
     "nobody is refused": (took("a", (), error_code=3),),
     "nobody dies": (Ended(5, "a", "why", failed=True),),
     "nothing is forgotten": (FINE[-1],),
+    "nobody stays future": (answered(("a", 11, 12), future=("a",)), *FINE),
     "natives do not rejoin": (
         started("a", native=True),
         answered(("a", 11, 11), native_leader=True),
