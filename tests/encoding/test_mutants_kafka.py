@@ -1,0 +1,64 @@
+"""Corners of Kafka's layouts that only a mutant showed to be untested."""
+
+from uuid import UUID
+
+import pytest
+
+from encoding import (
+    Assignment,
+    FutureSubscription,
+    NativeAssignment,
+    Subscription,
+    TaskId,
+    TaskOffsetSums,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+)
+
+
+def sums_of(count):
+    return TaskOffsetSums.from_mapping({TaskId(0, part): part for part in range(count)})
+
+
+@pytest.mark.parametrize("known", [(1, 2), (1,)])
+def test_version_3_is_the_first_that_is_a_future(known):
+    blob = (3).to_bytes(4, "big") + (5).to_bytes(4, "big")
+    assert decode_subscription(blob, known) == FutureSubscription(3, 5)
+
+
+def test_an_answer_with_a_trailer_for_later_readers_keeps_kafkas_numbers():
+    later = NativeAssignment(version=103, commonly_supported_version=103)
+    value = Assignment(
+        version=11,
+        commonly_supported_version=11,
+        error_code=2,
+        next_rebalance_ms=77,
+        native=later,
+    )
+    back = decode_assignment(encode_assignment(value))
+    assert not back.native.is_readable
+    assert (back.error_code, back.next_rebalance_ms) == (2, 77)
+
+
+def test_sums_list_up_to_eight_tasks_and_count_more():
+    eight = "TaskOffsetSums(0_0: 0, 0_1: 1, 0_2: 2, 0_3: 3, 0_4: 4, 0_5: 5, 0_6: 6, 0_7: 7)"
+    assert repr(sums_of(8)) == eight
+    assert repr(sums_of(9)) == "TaskOffsetSums(9 tasks)"
+
+
+def test_hashes_of_sums_follow_their_content():
+    assert len({hash(sums_of(count)) for count in range(20)}) == 20
+    named = [
+        TaskOffsetSums.from_mapping({TaskId(0, 0, name): total})
+        for name in (None, "a", "b")
+        for total in (1, 2)
+    ]
+    assert len({hash(value) for value in named}) == 6
+    assert hash(sums_of(3)) == hash(sums_of(3))
+
+
+def test_a_process_that_says_nothing_else_is_all_defaults():
+    value = Subscription(version=1, process_id=UUID(int=1))
+    assert (value.latest_supported_version, value.user_endpoint) == (-1, None)
+    assert (value.unique_field, value.error_code, dict(value.client_tags)) == (0, 0, {})
