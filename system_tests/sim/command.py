@@ -71,7 +71,7 @@ Exit status: 0 no rule was broken, 1 one was, 2 wrong usage or an impossible pat
     "--faults",
     default="none",
     show_default=True,
-    help=f"none, all, or a list out of {','.join(FAULTS)}.",
+    help=f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)}.",
 )
 @click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
 @click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
@@ -106,7 +106,11 @@ def simulate(**given: Any) -> None:
 def _options(given: dict[str, Any]) -> BounceOptions:
     """Check what can be checked before anything runs."""
     words = [word.strip() for word in given["faults"].split(",") if word.strip()]
-    faults = frozenset() if words == ["none"] else frozenset(FAULTS if words == ["all"] else words)
+    # A failover may fence a static member for good: that is known, and must be asked for by name.
+    everything = [f for f in FAULTS if not (given["static"] and f == "coordinator")]
+    faults = (
+        frozenset() if words == ["none"] else frozenset(everything if words == ["all"] else words)
+    )
     unknown = sorted(faults - set(FAULTS))
     if unknown:
         raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {', '.join(FAULTS)}")
