@@ -162,10 +162,28 @@ class Spread:
         found: BoolArray = table[number[active], number[client]]
         return found
 
-    def may_replace(self, holders: Sequence[int], old: int, new: int) -> bool:
-        """Whether the copy on `old` may move to `new` without fewer different values."""
+    def may_replace(self, holders: Sequence[int], old: int, new: int, left: int = 0) -> bool:
+        """Whether the copy on `old` may move to `new` without fewer different values.
+
+        Args:
+            holders: clients that hold the task, the active one and `old` included.
+            old: the client that gives its copy up.
+            new: the client that takes it.
+            left: copies that are still to be placed; what they can add must not shrink either.
+        """
+        others = [c for c in holders if c != old]
         for code in self.codes:
-            others = {int(code[c]) for c in holders if c != old}
-            if int(code[old]) not in others and int(code[new]) in others:
+            values = {int(code[c]) for c in others}
+            if int(code[old]) not in values and int(code[new]) in values:
                 return False
-        return True
+        if not left or not self.distinct:
+            return True
+        return self._reach([*others, new], left) >= self._reach([*others, old], left)
+
+    def _reach(self, holders: Sequence[int], left: int) -> int:
+        """The spread of copies on these clients and of the best `left` more."""
+        cells = tuple(self.cells[c] for c in holders if self.usable[c])
+        have = 0
+        for code, weight in zip(self.cell_codes, self.weights, strict=True):
+            have += weight * len({int(code[cell]) for cell in cells})
+        return have + self.look(cells, left)[0]

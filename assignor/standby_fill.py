@@ -107,7 +107,9 @@ class Board:
 
     def may_replace(self, task: int, old: int, new: int) -> bool:
         """Whether the copies stay as far apart when the one on `old` moves to `new`."""
-        return self.spread.may_replace([self.active[task], *self.holders[task]], old, new)
+        held_by = self.holders[task]
+        left = self.wanted - len(held_by)
+        return self.spread.may_replace([self.active[task], *held_by], old, new, left)
 
 
 def fill_standbys(board: Board) -> None:
