@@ -117,15 +117,26 @@ def build_answers(request: GroupRequest) -> tuple[dict[str, MemberAnswer], Group
         [_bytes_of(request, member, draft, shared) for member, draft in drafts.items()],
         limit=request.limit,
     )
-    answers = {}
-    for member, draft in drafts.items():
-        form = budget.form_by_member[member]
-        native = request.natives.get(member)
-        if forms is not None and native is not None and form is not ViewForm.NONE:
-            draft = _with_view(draft, form, forms.bytes_of(form, native.held))  # noqa: PLW2901
-        _check(member, draft, request.known_versions)
-        answers[member] = draft
+    answers = {
+        member: _finished(request, member, draft, budget.form_by_member[member], forms)
+        for member, draft in drafts.items()
+    }
     return answers, budget
+
+
+def _finished(
+    request: GroupRequest,
+    member: str,
+    draft: MemberAnswer,
+    form: ViewForm,
+    forms: ViewForms | None,
+) -> MemberAnswer:
+    """An answer with its view, decoded once more."""
+    native = request.natives.get(member)
+    if forms is not None and native is not None and form is not ViewForm.NONE:
+        draft = _with_view(draft, form, forms.bytes_of(form, native.held))
+    _check(member, draft, request.known_versions)
+    return draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

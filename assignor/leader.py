@@ -13,7 +13,7 @@ from assignor.answers import GroupRequest, MemberAnswer, NativeMember, build_ans
 from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused
-from assignor.partitions import plan_tasks
+from assignor.partitions import TaskPlan, plan_tasks
 from assignor.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
 from assignor.state import Strategy
 from assignor.sticky import sticky
@@ -114,19 +114,7 @@ def assign_group(
     warnings = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
     quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
     warnings += [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
-    content = {a.member_id: a.content for a in decision.answers}
-    readable = content.keys() - set(decision.quarantined_members)
-    if any(content[member] is Content.PREVIOUS for member in readable):
-        placed = Placed(placement=keep_previous(read, plan, content))
-    else:
-        placed = place_tasks(
-            read,
-            plan,
-            strategy=settings.strategy,
-            config=settings.config,
-            quarantined=frozenset(decision.quarantined_members),
-            knowledge=knowledge,
-        )
+    placed = _placed(settings, read, plan, decision, knowledge)
     warnings += placed.warnings
     held_back = Withheld(placement=placed.placement, partitions_by_member={})
     if _withholds(settings.release):
@@ -148,14 +136,40 @@ def assign_group(
         answers=answers,
         decision=decision,
         quarantined=quarantined,
-        joined=tuple(
-            (one.member.member_id, one.subscription.version, one.supported)
-            for one in read
-            if one.subscription is not None
-        ),
+        joined=_joined(read),
         warnings=tuple(warnings),
         lags=placed.lags,
         withheld=held_back.partitions_by_member,
+    )
+
+
+def _joined(read: Sequence[ReadMember]) -> tuple[tuple[str, int, int], ...]:
+    return tuple(
+        (one.member.member_id, one.subscription.version, one.supported)
+        for one in read
+        if one.subscription is not None
+    )
+
+
+def _placed(
+    settings: LeaderSettings,
+    read: Sequence[ReadMember],
+    plan: TaskPlan,
+    decision: LeaderDecision,
+    knowledge: LeaderKnowledge,
+) -> Placed:
+    """Tasks by the strategy, or as old leaders kept them while a future member was there."""
+    content = {a.member_id: a.content for a in decision.answers}
+    readable = content.keys() - set(decision.quarantined_members)
+    if any(content[member] is Content.PREVIOUS for member in readable):
+        return Placed(placement=keep_previous(read, plan, content))
+    return place_tasks(
+        read,
+        plan,
+        strategy=settings.strategy,
+        config=settings.config,
+        quarantined=frozenset(decision.quarantined_members),
+        knowledge=knowledge,
     )
 
 

@@ -8,6 +8,7 @@ round makes no progress (KAFKA-10689, KAFKA-9335).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from assignor.errors import CopartitionMismatch, PartitionCountUnknown
 from assignor.topology import Subtopology
@@ -25,20 +26,14 @@ class TaskPlan:
         stateful_tasks: tasks that have a changelog partition.
         unknown_topics: external source topics whose count is not known, sorted. Their
             subtopologies, and those fed by them, have no tasks.
+        task_by_partition: input partition -> the task that reads it.
     """
 
     partition_counts: Mapping[str, int]
     partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]]
     stateful_tasks: frozenset[TaskId]
     unknown_topics: tuple[str, ...]
-
-    def task_by_partition(self) -> dict[TopicPartition, TaskId]:
-        """Input partition -> the task that reads it."""
-        return {
-            partition: task
-            for task, partitions in self.partitions_by_task.items()
-            for partition in partitions
-        }
+    task_by_partition: Mapping[TopicPartition, TaskId]
 
 
 def plan_tasks(
@@ -55,6 +50,14 @@ def plan_tasks(
         CopartitionMismatch: external topics of one copartition group differ.
         PartitionCountUnknown: repartition topics feed each other and none has a count.
     """
+    return _plan_tasks(tuple(subtopologies), tuple(sorted(partition_counts.items())))
+
+
+@lru_cache(maxsize=8)  # a process works for few applications, and topics rarely grow
+def _plan_tasks(
+    subtopologies: tuple[Subtopology, ...], counts_given: tuple[tuple[str, int], ...]
+) -> TaskPlan:
+    partition_counts = dict(counts_given)
     internal = {t.name for s in subtopologies for t in s.repartition_topics}
     external = {t for s in subtopologies for t in s.source_topics} - internal
     unknown = {t for t in external if partition_counts.get(t, 0) < 1}
@@ -83,6 +86,7 @@ def plan_tasks(
         partitions_by_task=tasks,
         stateful_tasks=frozenset(stateful),
         unknown_topics=tuple(sorted(unknown)),
+        task_by_partition={p: task for task, inputs in tasks.items() for p in inputs},
     )
 
 

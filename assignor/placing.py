@@ -77,23 +77,21 @@ def place_tasks(
     Raises:
         TaskAssignmentError: no strategy gives a valid assignment.
     """
-    task_by_partition = plan.task_by_partition()
+    task_by_partition = plan.task_by_partition
     held_back = {
         one.member.member_id: one.member.owned_partitions
         for one in read
         if one.member.member_id in quarantined
     }
-    frozen = {
-        task_by_partition[p] for ps in held_back.values() for p in ps if p in task_by_partition
-    }
+    kept = [p for partitions in held_back.values() for p in partitions]
+    frozen = {task_by_partition[p] for p in kept if p in task_by_partition}
     read = [one for one in read if one.member.member_id not in quarantined]
-    clients = clients_of(read, task_by_partition, knowledge.end_offset_sums or {})
-    if not clients:
-        return Placed(placement=Placement(partitions_by_member=held_back))
     clients = [
         replace(client, lags_before=knowledge.lags_before.get(client.process_id, {}))
-        for client in clients
+        for client in clients_of(read, task_by_partition, knowledge.end_offset_sums or {})
     ]
+    if not clients:
+        return Placed(placement=Placement(partitions_by_member=held_back))
     state = group_state(
         tasks=plan.partitions_by_task.keys() - frozen,
         stateful_tasks=plan.stateful_tasks,
@@ -183,20 +181,23 @@ def keep_previous(
 ) -> Placement:
     """Probing as leaders up to 2.5 answered it: old members keep, future ones get the rest or none.
 
-    Every thread of a client is given all tasks that the client ran, as those releases did.
+    Up to 2.3 every thread of a client was given all tasks that the client ran.
     """
-    task_by_partition = plan.task_by_partition()
+    task_by_partition = plan.task_by_partition
     by_client: dict[str, set[TaskId]] = {}
     for one in read:
         by_client.setdefault(one.client, set()).update(previous_tasks(one, task_by_partition))
+    takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
     active: dict[str, tuple[TaskId, ...]] = {}
+    given: set[TaskId] = set()
     for one in read:
         if content[one.member.member_id] is Content.PREVIOUS:
-            mine = by_client[one.client] & plan.partitions_by_task.keys()
+            # Who hands tasks to future members is a leader of 2.4 or 2.5, which told threads apart.
+            ran = previous_tasks(one, task_by_partition) if takers else by_client[one.client]
+            mine = ran & plan.partitions_by_task.keys() - (given if takers else set())
             active[one.member.member_id] = tuple(sorted(mine))
-    kept = {task for tasks in active.values() for task in tasks}
-    rest = sorted(plan.partitions_by_task.keys() - kept)
-    takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
+            given |= mine
+    rest = sorted(plan.partitions_by_task.keys() - given)
     for place, member in enumerate(takers):
         active[member] = tuple(rest[place :: len(takers)])
     return Placement(active_by_member=active, endpoint_by_member=endpoints_of(read))

@@ -35,6 +35,11 @@ def rack_costs(state: GroupState) -> tuple[int, int]:
     )
 
 
+def _has_choice(state: GroupState) -> bool:
+    """Whether clients are in more than one rack."""
+    return len({rack for rack in state.racks if rack is not None}) > 1
+
+
 def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tuple[str, ...]]:
     """Exchange actives between racks at least cost.
 
@@ -54,7 +59,7 @@ def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tupl
     tasks = np.arange(len(state.tasks))
     traffic = traffic_of(state, state.partition_racks, tasks)
     warnings = missing_racks(state, state.partition_racks, tasks, "source", traffic.unknown)
-    if state.partition_racks is None or len({r for r in state.racks if r is not None}) < 2:  # noqa: PLR2004
+    if state.partition_racks is None or not _has_choice(state):
         return active, warnings
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     placed = active.copy()
@@ -155,7 +160,7 @@ def optimize_standbys(
     unknown = traffic_of(state, state.changelog_racks, tasks).unknown
     warnings = missing_racks(state, state.changelog_racks, tasks, "changelog", unknown)
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
-    if state.changelog_racks is None or len({r for r in state.racks if r is not None}) < 2:  # noqa: PLR2004
+    if state.changelog_racks is None or not _has_choice(state):
         return pairs, warnings
     may_move = has_rack[table[:, 1]]
     task, client = table[may_move].T

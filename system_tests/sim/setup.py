@@ -94,7 +94,7 @@ def make_application(
     application = Application(
         subtopologies=subtopologies,
         partition_counts=counts,
-        task_of=plan.task_by_partition(),
+        task_of=plan.task_by_partition,
         config=setup.config,
     )
     return application, (TOPIC,)

@@ -47,7 +47,7 @@ def test_a_task_reads_its_partition_of_every_topic_that_has_one():
         TaskId(0, 1): (TopicPartition("wide", 1),),
         TaskId(0, 2): (TopicPartition("wide", 2),),
     }
-    assert plan.task_by_partition()[TopicPartition("wide", 2)] == TaskId(0, 2)
+    assert plan.task_by_partition[TopicPartition("wide", 2)] == TaskId(0, 2)
 
 
 def test_an_unknown_topic_is_a_normal_state_and_stops_only_what_it_feeds():
