@@ -124,8 +124,7 @@ class PartitionsByHost(_SortedPartitions[HostInfo]):
 
     @staticmethod
     def _normal(key: Any) -> HostInfo:
-        host, port = key
-        return HostInfo(host, port)
+        return key if type(key) is HostInfo else HostInfo(*key)
 
     def written(self, layout: object, standby: "PartitionsByHost") -> bytes | None:
         """Bytes kept for this layout and this very standby map, if any."""
@@ -141,4 +140,5 @@ class PartitionsByHost(_SortedPartitions[HostInfo]):
 
 
 def _sorted(partitions: Iterable[TopicPartition]) -> Partitions:
-    return tuple(sorted({TopicPartition(topic, number) for topic, number in partitions}))
+    made = {p if type(p) is TopicPartition else TopicPartition(*p) for p in partitions}
+    return tuple(sorted(made))

@@ -148,7 +148,8 @@ class NativeAssignment:
     followup_reason: str | None = None
 
     def __post_init__(self) -> None:
-        _normalise_text(self, ("followup_reason",))
+        if self.followup_reason == "":
+            object.__setattr__(self, "followup_reason", None)
         _normalise_names(self, ("partition_counts", "feature_levels"))
         if self.warmup_tasks:
             named = {TaskId(sub, part, name or None) for sub, part, name in self.warmup_tasks}
