@@ -17,6 +17,11 @@ class _RollingBounce(LazyGroup):
             "simulate",
             "Bounce simulated groups, thousands of them, and look for a broken rule.",
         ),
+        "explore": Subcommand(
+            "system_tests.explore.command",
+            "explore_command",
+            "Try every order in which a small group can be bounced.",
+        ),
     }
 
 

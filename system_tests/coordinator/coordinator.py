@@ -104,6 +104,23 @@ class Coordinator:
             self._expire(turn, self._groups[group_id])
         return turn.effects()
 
+    def expire(self, group_id: str, member_id: str, *, now_ms: int) -> Effects:
+        """Let one member's session (or one id that was handed out) run out now.
+
+        For a search that has no clock; ids that are not known change nothing.
+        """
+        turn = self._turn(now_ms)
+        group = self._groups.get(group_id)
+        if group is not None and member_id in group.pending_deadline_by_id:
+            membership.on_pending_deadline(turn, group, member_id)
+        elif group is not None and member_id in group.members:
+            membership.on_session_deadline(turn, group, member_id)
+        return turn.effects()
+
+    def peek(self, group_id: str) -> Group | None:
+        """A group as it is, to be looked at and never changed; None if it is not known."""
+        return self._groups.get(group_id)
+
     def next_deadline_ms(self) -> int | None:
         """When to call `tick` next; nothing is due before. `None` if nothing ever is."""
         earliest = min((group.wake_ms for group in self._groups.values()), default=NEVER)

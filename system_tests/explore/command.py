@@ -1,0 +1,119 @@
+"""``rolling-bounce explore``: options in, findings out, exit status."""
+
+import json
+import sys
+import time
+from typing import Any, NoReturn
+
+import click
+
+from probing import ReleaseError
+from system_tests.explore.issues import ISSUES
+from system_tests.explore.report import document, lines_of, wanted
+from system_tests.explore.search import Bounds, explore
+from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
+
+_EXIT_FOUND = 1
+_EXIT_USAGE = 2
+
+_EPILOG = """
+\b
+Examples:
+  rolling-bounce explore --from 3.9.1 --to native       every order, one crash anywhere
+  rolling-bounce explore --from 2.0.1 --to 2.3.0        the shortest way into a bug of history
+  rolling-bounce explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
+  rolling-bounce explore --from 3.1 --to 3.9 --members 2 --crashes 2 --format json
+
+\b
+Where the releases have no rolling path, one bounce without a pin is explored.
+Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete search says so.
+"""
+
+
+@click.command("explore", epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--from", "old", metavar="RELEASE", required=True, help="What the group runs.")
+@click.option("--to", "new", metavar="RELEASE", required=True, help="What it is brought to.")
+@click.option(
+    "--members", type=click.IntRange(1, 6), default=3, show_default=True, help="Processes."
+)
+@click.option(
+    "--threads", type=click.IntRange(1, 4), default=1, show_default=True, help="In each process."
+)
+@click.option("--static", is_flag=True, help="Members carry a group.instance.id.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 100),
+    default=None,
+    help="Of the source topic; one a thread and one more by default.",
+)
+@click.option(
+    "--crashes",
+    type=click.IntRange(0, 4),
+    default=1,
+    show_default=True,
+    help="How many processes may be killed, whenever, and come back as they were.",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    default=1_000_000,
+    show_default=True,
+    help="Stop there, incomplete.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="SECONDS",
+    help="Stop then, incomplete; never by default.",
+)
+@click.option(
+    "--issue",
+    type=click.Choice([issue.id for issue in ISSUES]),
+    help="Look for this one alone, and stop when it is found.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def explore_command(**given: Any) -> None:
+    """Try every order in which a small group can be bounced, and say which rule can be broken.
+
+    Real leaders and members exchange real bytes over a real group coordinator, in every order of
+    bounces, joins, syncs, crashes and expired sessions, under every leader. For each broken rule
+    the shortest runbook is printed. RELEASE is x.y for its newest patch, x.y.z, native, next or
+    incompatible.
+    """
+    try:
+        plan = _plan(given["old"], given["new"], static=given["static"])
+    except (ReleaseError, OptionError) as error:
+        _refuse(str(error))
+    partitions = given["partitions"] or given["members"] * given["threads"] + 1
+    bounds = Bounds(
+        members=given["members"],
+        threads=given["threads"],
+        static=given["static"],
+        partitions=partitions,
+        crashes=given["crashes"],
+        max_states=given["max_states"],
+    )
+    issue, seconds = given["issue"], given["timeout"]
+    until = float("inf") if seconds is None else time.monotonic() + seconds
+    explored = explore(plan, bounds, issue=issue, is_out_of_time=lambda: time.monotonic() > until)
+    if given["form"] == "json":
+        click.echo(json.dumps(document(plan, bounds, explored, issue), indent=2))
+    else:
+        click.echo("\n".join(lines_of(plan, bounds, explored, issue)))
+    sys.exit(_EXIT_FOUND if wanted(explored, issue) else 0)
+
+
+def _plan(old: str, new: str, *, static: bool) -> Plan:
+    """The path between the two, or one bounce without a pin where there is none."""
+    options = BounceOptions(old=old, new=new, static=static)
+    try:
+        return plan_bounce(options)
+    except OptionError:
+        return plan_bounce(BounceOptions(old=old, new=new, static=static, force=True))
+
+
+def _refuse(sentence: str) -> NoReturn:
+    click.echo(f"rolling-bounce: {sentence}", err=True)
+    sys.exit(_EXIT_USAGE)

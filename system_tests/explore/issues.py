@@ -1,0 +1,124 @@
+"""Which issue a finding is: told by what broke and how, never by the releases.
+
+A row looks at the rule and at what happened from the last answer of a leader on. So a release that
+has the same fault under another name is told by the old name, and a fault that is new by none.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.sim import Broken
+from system_tests.sim.happenings import Answered, Cause, Ended, Happening, Took
+
+_Kind = TypeVar("_Kind")
+_FOLLOWUP_ON_THE_WIRE = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What broke.
+
+    Attributes:
+        broken: the rule and its sentence.
+        recent: what happened from the last answer of a leader on, or once round a cycle.
+        repeats: it goes on for ever, without anybody's doing.
+    """
+
+    broken: Broken
+    recent: tuple[Happening, ...]
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One row: the id, how to tell it, and the sentence."""
+
+    id: str
+    tells: Callable[[Finding], bool]
+    why: str
+
+
+def _copies_what_it_cannot_write(finding: Finding) -> bool:
+    taken = _last(finding.recent, Took)
+    return (
+        finding.broken.rule == "sets what it speaks"
+        and taken is not None
+        and taken.used_after == taken.commonly_supported_version > taken.used_before
+    )
+
+
+def _loses_a_followup_with_its_leader(finding: Finding) -> bool:
+    answer = _last(finding.recent, Answered)
+    if finding.broken.rule != "nothing is forgotten" or answer is None or not answer.withheld:
+        return False
+    on_the_wire = max(one.version for one in answer.answers) >= _FOLLOWUP_ON_THE_WIRE
+    gone = any(isinstance(one, Ended) and one.thread == answer.thread for one in finding.recent)
+    return gone and not on_the_wire
+
+
+def _rejoin_is_ignored(finding: Finding) -> bool:
+    return finding.broken.rule == "nothing is forgotten" and any(
+        isinstance(one, GroupEvent) and one.kind is EventKind.MEMBER_KEPT for one in finding.recent
+    )
+
+
+def _followup_cuts_a_rebalance_short(finding: Finding) -> bool:
+    """A follow-up joined, round after round, before everybody had the answer that it follows."""
+    if not (finding.broken.rule == "settles" and finding.repeats):
+        return False
+    return any(
+        isinstance(one, GroupEvent)
+        and one.kind is EventKind.MEMBER_REJOINED
+        and one.reason == Cause.FOLLOWUP
+        for one in finding.recent
+    )
+
+
+def _version_1_is_answered_in_2(finding: Finding) -> bool:
+    answer = _last(finding.recent, Answered)
+    return (
+        finding.broken.rule == "answered within used"
+        and answer is not None
+        and min(used for used in answer.used_versions if used) == 1
+    )
+
+
+ISSUES: tuple[Issue, ...] = (
+    Issue(
+        id="KAFKA-6054",
+        tells=_version_1_is_answered_in_2,
+        why="a leader answers members that wrote version 1 in version 2",
+    ),
+    Issue(
+        id="KAFKA-8649",
+        tells=_copies_what_it_cannot_write,
+        why="the second number of the answer is the leader's own, and a member copies it",
+    ),
+    Issue(
+        id="KAFKA-9821",
+        tells=_loses_a_followup_with_its_leader,
+        why="the leader alone knew that a follow-up was due, and is gone",
+    ),
+    Issue(
+        id="KAFKA-10455",
+        tells=_rejoin_is_ignored,
+        why="a member rejoined with the same bytes, and the coordinator kept its generation",
+    ),
+    Issue(
+        id="KAFKA-14382",
+        tells=_followup_cuts_a_rebalance_short,
+        why="a follow-up starts the next rebalance before the running one is over",
+    ),
+)
+"""In the order in which they are asked; the first that tells gives its name."""
+
+
+def issue_of(finding: Finding) -> str | None:
+    """Return the id of the issue that a finding is, None where history knows nothing like it."""
+    return next((issue.id for issue in ISSUES if issue.tells(finding)), None)
+
+
+def _last(recent: Sequence[Happening], kind: type[_Kind]) -> _Kind | None:
+    return next((one for one in reversed(recent) if isinstance(one, kind)), None)

@@ -1,0 +1,105 @@
+"""From what was found to a runbook, a document and lines of text."""
+
+from collections.abc import Iterable
+
+from system_tests.explore.issues import ISSUES
+from system_tests.explore.moves import CRASH, OPERATOR, RESTART, STOP, Move
+from system_tests.explore.search import Bounds, Explored, Found, first_node, replay
+from system_tests.sim import Plan, trace_lines
+from system_tests.sim.happenings import Happening
+
+
+def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:
+    """What an operator would have to do, in order, for the group to get there."""
+    stage_of: dict[str, int] = {}
+    lines: list[str] = []
+    for move in moves:
+        if move.kind not in OPERATOR:
+            continue
+        who = move.who
+        if move.kind == STOP:
+            lines.append(f"stop {who}")
+        elif move.kind == CRASH:
+            lines.append(f"kill {who}")
+        elif move.kind == RESTART:
+            lines.append(f"start {who} again")
+        else:
+            stage = plan.stages[stage_of.get(who, 0)]
+            stage_of[who] = stage_of.get(who, 0) + 1
+            pin = f" with upgrade.from {stage.upgrade_from}" if stage.upgrade_from else ""
+            lines.append(f"start {who} on {stage.release}{pin}")
+    return lines or ["nothing: it happens in the group as it is"]
+
+
+def document(
+    plan: Plan, bounds: Bounds, explored: Explored, issue: str | None
+) -> dict[str, object]:
+    """The result as plain types with stable names."""
+    return {
+        "from": plan.old,
+        "to": plan.new,
+        "members": bounds.members,
+        "threads": bounds.threads,
+        "static": bounds.static,
+        "crashes": bounds.crashes,
+        "states": explored.states,
+        "transitions": explored.transitions,
+        "complete": explored.complete,
+        "findings": [
+            {
+                "rule": found.finding.broken.rule,
+                "issue": found.issue,
+                "sentence": found.finding.broken.sentence,
+                "runbook": runbook(plan, found.moves),
+            }
+            for found in wanted(explored, issue)
+        ],
+    }
+
+
+def wanted(explored: Explored, issue: str | None) -> list[Found]:
+    """The findings that were asked for: all, or those of one issue."""
+    return [found for found in explored.found if issue is None or found.issue == issue]
+
+
+def lines_of(plan: Plan, bounds: Bounds, explored: Explored, issue: str | None) -> list[str]:
+    """The result as text: each finding with its runbook and trace, then the verdict."""
+    lines: list[str] = []
+    found = wanted(explored, issue)
+    for one in found:
+        known = next((row for row in ISSUES if row.id == one.issue), None)
+        name = f" ({known.id}: {known.why})" if known else " (history knows nothing like it)"
+        broken = one.finding.broken
+        lines += [f"{broken.rule}: {broken.sentence}{name}"]
+        lines += ["  runbook: " + "; ".join(runbook(plan, one.moves))]
+        lines += [f"  {line}" for line in _trace(plan, bounds, one)] + [""]
+    extent = "all there are" if explored.complete else "NOT all there are: a bound was reached"
+    lines.append(f"{explored.states} states, {explored.transitions} transitions: {extent}")
+    if found:
+        verdict = "bad"
+    elif issue:
+        verdict = f"good: no {issue}" if explored.complete else f"no {issue} so far"
+    else:
+        verdict = "good" if explored.complete else "nothing found so far"
+    return [*lines, f"{verdict}: {path_of(plan)}"]
+
+
+def path_of(plan: Plan) -> str:
+    """The releases of a plan in one line."""
+    stages = (
+        f"{stage.release} (upgrade.from {stage.upgrade_from})"
+        if stage.upgrade_from
+        else stage.release
+        for stage in plan.stages
+    )
+    return " -> ".join((plan.old, *stages))
+
+
+def _trace(plan: Plan, bounds: Bounds, found: Found) -> list[str]:
+    """What happens in the group, as the simulator tells it; the clock stands still."""
+    first = first_node(plan, bounds)
+    lanes = [thread.name for thread in first.world.threads]
+    happened: list[Happening] = []
+    for step in replay(first, plan, (*found.moves, *found.around)):
+        happened += step.trace
+    return trace_lines(lanes, happened)

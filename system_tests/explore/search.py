@@ -1,0 +1,319 @@
+"""The search: every state that can be reached, with as few operator actions as possible.
+
+States are visited by the number of operator actions (a crash counts as one) on the way to them; so
+the first that breaks a rule is reached by a shortest runbook. A state is kept as a world that can
+be copied, and forgotten for its key once it has been expanded.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from system_tests.explore.cycles import endless, way_round
+from system_tests.explore.issues import Finding, issue_of
+from system_tests.explore.key import Key, Keys
+from system_tests.explore.moves import (
+    OPERATOR,
+    Move,
+    Progress,
+    act,
+    group_moves,
+    happen,
+    operator_moves,
+)
+from system_tests.explore.world import StillWorld, still_setup
+from system_tests.sim import Broken, Evidence, Plan, check_step
+from system_tests.sim.happenings import Answered, Happening, Settled, Unsettled
+from system_tests.sim.liveness import check_final_versions, check_settles
+
+_WALKED_CYCLES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What is explored.
+
+    Attributes:
+        members, threads, static, partitions: of the group.
+        crashes: how many may strike, anywhere.
+        max_states: give up, and say so, beyond it.
+        symmetric, reduced: merge states and orders that nobody could tell apart.
+    """
+
+    members: int = 3
+    threads: int = 1
+    static: bool = False
+    partitions: int = 6
+    crashes: int = 1
+    max_states: int = 1_000_000
+    symmetric: bool = True
+    reduced: bool = True
+
+
+class Node(NamedTuple):
+    """A state on the frontier; `recent` is what happened from the last answer of a leader on."""
+
+    world: StillWorld
+    evidence: Evidence
+    progress: Progress
+    recent: tuple[Happening, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A finding, and how it was reached: after these moves the rule was broken.
+
+    Attributes:
+        finding: what broke; issue: what history calls it, or None.
+        moves: from the beginning on; around: the moves of a cycle after them.
+    """
+
+    finding: Finding
+    issue: str | None
+    moves: tuple[Move, ...]
+    around: tuple[Move, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explored:
+    """What a search has seen.
+
+    Attributes:
+        states, transitions: counted; complete: whether that is all there is.
+        found: for each broken rule, and issue behind it, a shortest way to it.
+    """
+
+    states: int
+    transitions: int
+    complete: bool
+    found: tuple[Found, ...]
+
+
+def first_node(plan: Plan, bounds: Bounds) -> Node:
+    """A group that runs the old release and has come to rest."""
+    setup = still_setup(
+        processes=bounds.members,
+        threads=bounds.threads,
+        static=bounds.static,
+        partitions=bounds.partitions,
+    )
+    world = StillWorld(setup)
+    for process in range(bounds.members):
+        world.start(process, plan.old)
+        world.settle_threads()
+    while moves := group_moves(world, reduced=False):
+        happen(world, moves[0])
+        world.settle_threads()
+    evidence = Evidence(partitions=frozenset(world.task_of))
+    for happening in world.trace:
+        evidence.add(happening)
+    world.trace.clear()
+    return Node(world, evidence, Progress(stages=(0,) * bounds.members, crashes=bounds.crashes))
+
+
+class Step(NamedTuple):
+    """What a move leads to, what happened in it, and which rules it broke."""
+
+    move: Move
+    node: Node
+    trace: tuple[Happening, ...]
+    broken: tuple[Broken, ...]
+
+
+def take(node: Node, plan: Plan, move: Move) -> Step:
+    """Take one move from a state, which stays as it is."""
+    world, evidence, progress = node.world.copy(), node.evidence.copy(), node.progress
+    world.next_leaders = (move.leader,) if move.leader else ()
+    if move.kind in OPERATOR:
+        progress = act(world, progress, plan, move)
+    else:
+        happen(world, move)
+    world.settle_threads()
+    trace = tuple(world.trace)
+    world.trace.clear()
+    broken = tuple(b for one in trace for b in check_step(evidence, one))
+    recent = node.recent
+    for one in trace:
+        recent = (one,) if isinstance(one, Answered) else (*recent, one)
+    return Step(move, Node(world, evidence, progress, recent), trace, broken)
+
+
+def steps(node: Node, plan: Plan, move: Move) -> list[Step]:
+    """Take one move, once for each leader that the coordinator may take in it."""
+    first = take(node, plan, move)
+    others = [name for name in first.node.world.asked[1:] if not move.leader]
+    return [first, *(take(node, plan, move._replace(leader=name)) for name in others)]
+
+
+class Search:
+    """One search while it runs."""
+
+    def __init__(self, plan: Plan, bounds: Bounds, *, issue: str | None = None) -> None:
+        """Begin where the group has come to rest.
+
+        Args:
+            plan: what the operator does.
+            bounds: how far to look.
+            issue: stop as soon as this one is found.
+        """
+        self.plan, self.bounds, self.issue = plan, bounds, issue
+        self.keys = Keys(symmetric=bounds.symmetric)
+        self.transitions = 0
+        self.known: dict[Key, int] = {}
+        self.parents: list[tuple[int, Move] | None] = []
+        self.successors: list[tuple[tuple[Move, int], ...]] = []
+        self.found: dict[tuple[str, str | None], Found] = {}
+        self.now: deque[tuple[int, Node]] = deque()
+        self.later: deque[tuple[int, Node]] = deque()
+        self.first = first_node(plan, bounds)
+        self._reach(self.first, None, self.now)
+
+    def run(self, is_out_of_time: Callable[[], bool]) -> Explored:
+        """Visit every state within the bounds."""
+        while (self.now or self.later) and not self._is_enough():
+            if not self.now:
+                self.now, self.later = self.later, self.now
+            if len(self.known) > self.bounds.max_states or is_out_of_time():
+                break
+            state, node = self.now.popleft()
+            self.successors[state] = tuple(self._expand(state, node))
+        complete = not (self.now or self.later)
+        if not self._is_enough():
+            self._find_cycles()
+        return Explored(
+            states=len(self.known),
+            transitions=self.transitions,
+            complete=complete,
+            found=tuple(self.found.values()),
+        )
+
+    def _is_enough(self) -> bool:
+        return self.issue is not None and any(issue == self.issue for _, issue in self.found)
+
+    def _expand(self, state: int, node: Node) -> Iterator[tuple[Move, int]]:
+        """Take every move from a state; yields those that happen by themselves."""
+        world, plan = node.world, self.plan
+        moves = group_moves(world, reduced=self.bounds.reduced)
+        rests = not moves and world.is_at_rest()
+        if not moves:
+            for broken in judge(node, plan, rests=rests):
+                self._find(broken, node.recent, state)
+        for move in moves + operator_moves(world, node.progress, plan, rests=rests):
+            is_action = move.kind in OPERATOR
+            for step in steps(node, plan, move):
+                self.transitions += 1
+                for broken in step.broken:
+                    self._find(broken, step.node.recent, state, step.move)
+                if step.broken:
+                    continue  # what comes after a broken rule proves nothing
+                frontier = self.later if is_action else self.now
+                reached = self._reach(step.node, (state, step.move), frontier)
+                if not is_action:
+                    yield step.move, reached
+
+    def _reach(
+        self, node: Node, parent: tuple[int, Move] | None, frontier: deque[tuple[int, Node]]
+    ) -> int:
+        key = self.keys.key_of(node.world, node.evidence, node.progress)
+        state = self.known.setdefault(key, len(self.known))
+        if state == len(self.parents):
+            self.parents.append(parent)
+            self.successors.append(())
+            frontier.append((state, node))
+        return state
+
+    def _find(
+        self, broken: Broken, recent: tuple[Happening, ...], state: int, *moves: Move
+    ) -> None:
+        finding = Finding(broken=broken, recent=recent)
+        issue = issue_of(finding)
+        if (broken.rule, issue) not in self.found:
+            way = (*self._path(state), *moves)
+            self.found[broken.rule, issue] = Found(finding=finding, issue=issue, moves=way)
+
+    def _path(self, state: int) -> list[Move]:
+        moves: list[Move] = []
+        while (parent := self.parents[state]) is not None:
+            state, move = parent
+            moves.append(move)
+        return moves[::-1]
+
+    def _find_cycles(self) -> None:
+        """Look for runs that never end, and walk each kind once to see what happens in it."""
+        for members in endless(self.successors)[:_WALKED_CYCLES]:
+            way = way_round(self.successors, members)
+            path = self._path(members[0])
+            node = replay(self.first, self.plan, path)[-1].node if path else self.first
+            around: list[Move] = []
+            trace: list[Happening] = []
+            for state in way[1:]:
+                step = self._step_to(node, state)
+                node = step.node
+                around.append(step.move)
+                trace += step.trace
+            why = f"after {len(around)} steps it is where it was, and so on for ever"
+            broken = check_settles([Unsettled(0, 0, why)])[0]
+            finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
+            issue = issue_of(finding)
+            self.found.setdefault(
+                (broken.rule, issue),
+                Found(finding=finding, issue=issue, moves=tuple(path), around=tuple(around)),
+            )
+
+    def _step_to(self, node: Node, state: int) -> Step:
+        """The step to a state; its letters may be others than when the state was first met."""
+        for move in group_moves(node.world, reduced=self.bounds.reduced):
+            for step in steps(node, self.plan, move):
+                after = step.node
+                key = self.keys.key_of(after.world, after.evidence, after.progress)
+                if not step.broken and self.known.get(key) == state:
+                    return step
+        raise LookupError(f"state {state} cannot be reached again; its key leaves something out")
+
+
+def explore(
+    plan: Plan,
+    bounds: Bounds,
+    *,
+    issue: str | None = None,
+    is_out_of_time: Callable[[], bool] = lambda: False,
+) -> Explored:
+    """Visit every state that can be reached within the bounds.
+
+    Args:
+        plan: what the operator does.
+        bounds: how far to look.
+        issue: look for this one alone.
+        is_out_of_time: asked before each state; True ends the search where it is.
+    """
+    return Search(plan, bounds, issue=issue).run(is_out_of_time)
+
+
+def replay(first: Node, plan: Plan, moves: Iterable[Move]) -> list[Step]:
+    """Take the moves of a finding again, one after the other."""
+    taken: list[Step] = []
+    node = first
+    for move in moves:
+        taken.append(take(node, plan, move))
+        node = taken[-1].node
+    return taken
+
+
+def judge(node: Node, plan: Plan, *, rests: bool) -> list[Broken]:
+    """Ask the questions of a group in which nothing happens any more."""
+    world = node.world
+    up = [thread for thread in world.threads if thread.is_up]
+    if not rests:
+        if not up:
+            return []
+        why = ", ".join(f"{t.name} is {t.phase.value}" for t in up if not t.is_resting)
+        return check_settles([Unsettled(0, 0, f"nothing more will happen, and {why or 'no'}")])
+    used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
+    settled = Settled(0, world.group.generation, "", used)
+    broken = check_step(node.evidence, settled)
+    if node.progress.is_done(plan):
+        broken += check_final_versions(
+            [settled], plan.promised_versions, is_uniform=plan.is_uniform
+        )
+    return broken

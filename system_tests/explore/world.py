@@ -1,0 +1,130 @@
+"""A simulated world that stands still: no clock, no dice, only what may happen next.
+
+It is the simulator's world with the same members, coordinator and bytes. What is different is who
+decides: a move is taken from outside, the world settles whatever follows from it inside one thread,
+and waits. See `moves` for which orders are told apart.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+from system_tests.coordinator import CoordinatorConfig, LeaveGroup
+from system_tests.coordinator.group import Group
+from system_tests.sim import Pending, World, WorldSetup
+from system_tests.sim.consumer import GROUP, beat
+from system_tests.sim.disk import StateRates
+from system_tests.sim.setup import INSTANCE
+from system_tests.sim.thread import StreamThread
+
+_LOCAL = frozenset({"answer", "poll"})
+
+
+def still_setup(*, processes: int, threads: int, static: bool, partitions: int) -> WorldSetup:
+    """What such a world is made of: state is there at once, an empty group waits for nobody."""
+    return WorldSetup(
+        seed=None,
+        processes=processes,
+        threads=threads,
+        static=static,
+        partitions=partitions,
+        rates=StateRates(history=0, growth=0),
+        broker=CoordinatorConfig(initial_rebalance_delay_ms=0),
+    )
+
+
+class StillWorld(World):
+    """A world that moves only when it is told to.
+
+    Attributes:
+        asked: lanes among which the coordinator chose a leader in the last move; empty if it had
+            no choice. `next_leaders` says whom it takes.
+    """
+
+    asked: tuple[str, ...] = ()
+
+    def copy(self) -> Self:
+        """Return an independent world in the same state."""
+        other = super().copy()
+        other.asked = ()
+        return other
+
+    @property
+    def group(self) -> Group:
+        """The one group as the coordinator has it."""
+        return self.coordinator.peek(GROUP) or Group(group_id=GROUP)
+
+    def settle_threads(self) -> None:
+        """Let everything happen that concerns one thread alone: polls, and answers that it takes.
+
+        What is void is forgotten on the way: timers and answers of former lives, heartbeats.
+        """
+        while True:
+            local = False
+            for pending in self.scheduler.pending():
+                if self._is_void(pending):
+                    self.scheduler.take(pending)
+                elif pending.kind in _LOCAL:
+                    self.scheduler.take(pending)
+                    self._dispatch(pending)
+                    local = True
+                    break
+            if not local:
+                return
+
+    def beat(self, thread: StreamThread) -> None:
+        """Let a member hear of the rebalance, or that it is a member no more."""
+        beat(self, thread)
+
+    def come_due(self, pending: Pending) -> None:
+        """Let a timer's time come, and the clock stand again as before."""
+        before_ms = self.now_ms
+        self.scheduler.take(pending)
+        self.scheduler.now_ms = max(before_ms, pending.due_ms)
+        self._dispatch(pending)
+        self.scheduler.now_ms = before_ms
+
+    def expire(self, member_id: str) -> None:
+        """Let a member's session run out."""
+        self._absorb(self.coordinator.expire(GROUP, member_id, now_ms=self.now_ms))
+
+    def is_at_rest(self) -> bool:
+        """Whether every thread that is up rests in the one generation, and nobody else is in it."""
+        up = [thread for thread in self.threads if thread.is_up]
+        members = {thread.member_id for thread in up}
+        generations = {thread.generation for thread in up}
+        group = self.group
+        return (
+            bool(up)
+            and self.is_stable
+            and all(thread.is_resting for thread in up)
+            and members == set(group.members)
+            and generations == {group.generation}
+        )
+
+    def _is_void(self, pending: Pending) -> bool:
+        kind, data = pending.kind, pending.data
+        if kind == "beat":
+            return True
+        thread = self.threads[pending.target]
+        if kind == "request":
+            request, token = data
+            return token[1] != thread.life and not isinstance(request, LeaveGroup)
+        numbers = {
+            "poll": thread.polls,
+            "answer": thread.request,
+            "fire": thread.followup,
+            "followup": thread.followup,
+        }
+        return (data[0], data[1]) != (thread.life, numbers[kind])
+
+    def _choose_leader(self, member_ids: Sequence[str]) -> str:
+        if not self.asked and len(member_ids) > 1:
+            self.asked = tuple(self.names[member_id] for member_id in member_ids)
+        return super()._choose_leader(member_ids)
+
+    def _new_member_id(self, prefix: str) -> str:
+        """Ids sort by age: what hangs on their order must not hang on their number of digits."""
+        self._ids += 1
+        member_id = f"{prefix}-{self._ids:06d}"
+        self.names[member_id] = prefix.removesuffix(INSTANCE)
+        return member_id
