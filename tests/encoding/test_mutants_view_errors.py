@@ -71,7 +71,6 @@ VIEWS = {
     "reference: more": lambda: decode_reference(REFERENCE + b"12"),
     "full: noend": lambda: decode_view(b"\x01" + b"\xff" * 12),
     "full: sizes": lambda: decode_view(b"\x01\x01\x05"),
-    "full: size": lambda: decode_view(b"\x01\x01\x01" + b"\xff\xff\xff\xff\x08"),
     "full: hosts": lambda: decode_view(b"\x01\x01\x00\t"),
     "full: hosthead": lambda: decode_view(b"\x01\x01\x00\x01\x01\x00\x00\x00"),
     "full: hosttail": lambda: decode_view(b"\x01\x01\x00\x01\x00\x01\x00\x00"),
@@ -101,6 +100,29 @@ VIEWS = {
     "delta: hosts": lambda: apply_delta(VIEW, DELTA[:8] + b"\x01\x01"),
     "delta: new": lambda: apply_delta(VIEW, DELTA[:7] + b"\x01\x01\x07\x00\x00\x00"),
     "delta: changed": lambda: apply_delta(VIEW, DELTA[:8] + b"\x00\x00\x00" + b"\x01\t"),
+    "reference: no epoch": lambda: decode_reference(b"\x03"),
+    "delta: no old epoch": lambda: apply_delta(VIEW, b"\x02"),
+    "delta: no epoch": lambda: apply_delta(VIEW, DELTA[:6]),
+    "delta: no flag": lambda: apply_delta(VIEW, DELTA[:7]),
+    "delta: gone": lambda: apply_delta(VIEW, DELTA[:8]),
+    "delta: ranks": lambda: apply_delta(VIEW, DELTA[:8] + b"\x00\x00\x09"),
+    "delta: no ranks": lambda: apply_delta(VIEW, DELTA[:8] + b"\x00\x00"),
+    "delta: owners": lambda: apply_delta(VIEW, DELTA[:8] + b"\x00\x00\x00\x02\x00\x00"),
+    "full: no hosts": lambda: decode_view(b"\x01\x01\x00"),
+    "full: no ranks": lambda: decode_view(b"\x01\x01\x00\x00"),
+    "full: no form": lambda: decode_view(FULL[:10] + b"\x01" + FULL[11:12]),
+    "full: no sizes": lambda: decode_view(b"\x01\x01"),
+    "full: size": lambda: decode_view(b"\x01\x01\x01\xff\xff\xff\xff\x08\x00\x00\x00"),
+    "full: no port": lambda: decode_view(b"\x01\x01\x00\x01\x00\x00\x01h"),
+    "full: hosts unsorted": lambda: decode_view(
+        b"\x01\x01\x00\x02\x00\x00\x01h\x02\x00\x00\x01g\x00\x00" + bytes(4)
+    ),
+    "full: standby owners": lambda: decode_view(
+        b"\x01\x01\x01\x01\x01\x00\x00\x01h\x02\x01\x00\x01\x01\x00"
+    ),
+    "full: standby column": lambda: decode_view(
+        b"\x01\x01\x01\x01\x01\x00\x00\x01h\x02\x01\x00\x00"
+    ),
 }
 
 
