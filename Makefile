@@ -34,6 +34,13 @@ test: lint
 bench: $(READY)
 	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
 
+# A folder with `open` and `scale` sets; without it the sample of the tests is played.
+PROBLEMS ?= ../shared/problems
+RANDOM_GROUPS ?= 2000
+
+bench-assign: $(READY)
+	$(BIN)/python -m benchmarks.bench_assign --problems $(PROBLEMS) --random $(RANDOM_GROUPS)
+
 bench-codec: $(READY)
 	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \
 	    --benchmark-only -s -q --benchmark-columns=min,median,rounds
