@@ -51,7 +51,11 @@ class Spread:
         for key in keys:
             values = [dict(tags).get(key) for tags in state.tags]
             columns.append((values, 2 * (len(keys) + 1)))
-        columns.append((list(state.racks), 1))
+        # Between tags and rack costs nothing is left to the racks: what the optimum exchanges over
+        # racks would come back here, and be exchanged again.
+        has_costs = state.config.rack_aware_assignment_strategy != "none"
+        if not (keys and has_costs and state.changelog_racks is not None):
+            columns.append((list(state.racks), 1))
         codes, distinct, weights = [], [], []
         for values, weight in columns:
             number = {v: i for i, v in enumerate(sorted(set(values), key=lambda v: (v is None, v)))}

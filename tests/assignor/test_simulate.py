@@ -23,10 +23,11 @@ from encoding import TaskId
 
 END = 50_000
 RACKS = ("r0", "r1", "r2")
+STRATEGIES = ("min_traffic", "balance_subtopology")
 
 
 @st.composite
-def groups(draw, *, racks=False, tags=False, weights=False):
+def groups(draw, *, racks=False, tags=False, weights=False, costs=False):
     sizes = draw(st.lists(st.integers(1, 12), min_size=1, max_size=4))
     tasks = [TaskId(s, p) for s, n in enumerate(sizes) for p in range(n)]
     stateful = [t for t in tasks if t.subtopology in draw(st.just({0, 1, 3}))]
@@ -34,7 +35,9 @@ def groups(draw, *, racks=False, tags=False, weights=False):
         num_standby_replicas=draw(st.integers(0, 2)),
         max_warmup_replicas=draw(st.integers(1, 4)),
         rack_aware_assignment_tags=("zone",) if tags else (),
+        rack_aware_assignment_strategy=draw(st.sampled_from(STRATEGIES)) if costs else "none",
     )
+    replicas = {t: (frozenset({draw(st.sampled_from(RACKS))}),) for t in tasks} if costs else None
     clients = [
         client(draw, f"c{i:02}", racks=racks, tags=tags) for i in range(draw(st.integers(1, 6)))
     ]
@@ -45,6 +48,8 @@ def groups(draw, *, racks=False, tags=False, weights=False):
         config=config,
         end_offset_sums=dict.fromkeys(tasks, END),
         weights={t: 1.0 + 9 * (t.partition % 5 == 0) for t in tasks} if weights else None,
+        partition_racks=replicas,
+        changelog_racks=replicas,
     )
 
 
@@ -70,7 +75,7 @@ def lives(draw, **kinds):
         )
     )
     joining = [
-        client(draw, f"new{i}", **{k: v for k, v in kinds.items() if k != "weights"})
+        client(draw, f"new{i}", **{k: v for k, v in kinds.items() if k in ("racks", "tags")})
         for i in range(4)
     ]
     return state, events, joining
@@ -161,6 +166,15 @@ def test_a_group_with_zones_settles_with_its_copies_in_different_zones(life):
         wanted = min(last.state.config.num_standby_replicas, len(zones) - 1)
         for task in np.flatnonzero(last.state.stateful).tolist():
             assert len(holders[task]) == min(1 + wanted, len(set(zones)))
+
+
+@given(lives(racks=True, tags=True, costs=True))
+@settings(max_examples=30, deadline=None)
+def test_a_group_with_zones_and_rack_costs_settles_too(life):
+    for rounds in live(*life, high_availability):
+        for one in rounds:
+            check_round(one)
+        check_settled(rounds)
 
 
 @given(lives())
