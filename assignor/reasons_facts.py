@@ -181,6 +181,15 @@ class Facts:
         where = place[self.state.stateful]
         return np.bincount(where[where != NOBODY], minlength=len(self.state.clients))
 
+    def is_least_to_move(self, task: int) -> bool:
+        """Whether no task of its owner and subtopology that stays there has less to restore."""
+        state, plan, owner = self.state, self.plan, self.owner(task)
+        if plan is None or owner == NOBODY:
+            return False
+        stays = (state.owner == owner) & (plan.target == owner) & state.stateful
+        ends = state.end_offset_sums[stays & (state.subtopology == state.subtopology[task])]
+        return bool(len(ends) and (ends >= state.end_offset_sums[task]).all())
+
     def work(self, place: IntArray, client: int) -> float:
         """Work a thread of the client, of stateful tasks placed like this."""
         weights = self.state.weights

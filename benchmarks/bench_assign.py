@@ -91,8 +91,11 @@ def total(figures, names, key):
     return sum(known) if len(known) == len(names) else "-"
 
 
-def quality(board, problems, kafka, strategy):
-    """Totals over the problems that both settle, and problem by problem."""
+def quality(board, problems, kafka, strategy, *, is_whole):
+    """Totals over the problems that both settle, and problem by problem.
+
+    The goals are set for a whole set: a sample is shown beside them, without a mark.
+    """
     mine = play_all(problems, strategy)
     java, java_sticky = kafka["high_availability"], kafka["sticky"]
     peers = [play_all(problems, peer) for peer in (kafka_python_sticky, faust_like)]
@@ -102,7 +105,7 @@ def quality(board, problems, kafka, strategy):
         ours, theirs = total(mine, both, key), total(java, both, key)
         others = [total(figures, both, key) for figures in (java_sticky, *peers)]
         goal = "<= HA, aim 0" if key == "cold" else f"<= {GOALS[key]} x HA"
-        good = ours <= GOALS[key] * theirs
+        good = ours <= GOALS[key] * theirs if is_whole else None
         board.row(TITLES.get(key, key), goal, ours, [theirs, *others], good=good)
         if key == "handoffs" and others[0] != "-":
             goal = "<= Java sticky"
@@ -111,7 +114,8 @@ def quality(board, problems, kafka, strategy):
         float(np.mean([f[n]["peak_load"] for n in both])) if all(n in f for n in both) else "-"
         for f in (mine, java, java_sticky, *peers)
     ]
-    board.row("peak load, mean", "<= 1.2", loads[0], loads[1:], good=loads[0] <= 1.2)
+    good = loads[0] <= 1.2 if is_whole else None
+    board.row("peak load, mean", "<= 1.2", loads[0], loads[1:], good=good)
     wrong = sum(bool(f["invalid"]) or not f["converged"] for f in mine.values())
     board.row(f"endless or invalid, of {len(mine)}", "0", wrong, good=not wrong)
     times = [sum(f[n]["millis"] for n in both) for f in (mine, *peers)]
@@ -294,7 +298,9 @@ def main():
     is_full = (options.problems / "open").is_dir()
     folder = options.problems / "open" if is_full else None
     problems = lines(folder / "problems.jsonl" if folder else SAMPLE)
-    exceptions = quality(board, problems, stored(folder, problems), strategy)
+    exceptions = quality(
+        board, problems, stored(folder, problems), strategy, is_whole=folder is not None
+    )
     if options.random:
         exceptions += random_groups(board, options.random, strategy)
     if folder:
@@ -309,7 +315,7 @@ def main():
     console.print(board.table())
     for line in exceptions:
         console.print(f"  worse than HA: {line}", highlight=False)
-    source = folder or "the sample of the tests (goals are those of the whole set)"
+    source = folder or "the sample of the tests, without the marks of the whole set"
     console.print(f"set: {source}; {len(board.missed)} goals missed", highlight=False)
     sys.exit(1 if board.missed else 0)
 

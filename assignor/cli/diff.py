@@ -196,7 +196,7 @@ def _print(label: str, facts: Facts, *, show_all: bool) -> None:
     counts = found.counts
     console.print(
         Text(
-            f"{found.stay} stay, hand-offs {counts.handoffs}, take-overs {counts.takeovers}, "
+            f"kept {found.stay}, hand-offs {counts.handoffs}, take-overs {counts.takeovers}, "
             f"stateless moves {counts.stateless_moves}, restores {counts.restores}, "
             f"records to restore {found.restored_records:,}"
         )

@@ -14,7 +14,8 @@ from assignor.cli.assign import BadInput, checked, named_strategy, problem_lines
 from assignor.cli.assign_text import short_id, text_console
 from assignor.errors import ConfigError
 from assignor.problem import Problem, parse_problem, read_problem
-from assignor.reasons import Candidate, active_reason, candidates
+from assignor.reasons import active_reason
+from assignor.reasons_candidates import Candidate, candidates
 from assignor.reasons_changes import Change, changes
 from assignor.reasons_copies import copy_reason, dropped, dropped_reason
 from assignor.reasons_facts import Facts, facts_of
@@ -264,7 +265,8 @@ def _candidate_table(facts: Facts, task: int) -> Table:
         own = dict(state.tags[one.client])
         roles = [one.role, "ran it" if one.was_owner and one.role != "active" else ""]
         roles.append("target" if one.is_target and one.role != "active" else "")
-        loads = [str(one.stateful), f"{one.low}-{one.high}"] if stateful else [str(one.actives)]
+        band = str(one.low) if one.low == one.high else f"{one.low}-{one.high}"
+        loads = [str(one.stateful), band] if stateful else [str(one.actives)]
         racks = [str(one.active_crossings), *[str(one.standby_crossings)] * stateful]
         table.add_row(
             facts.name(one.client),

@@ -34,7 +34,7 @@ def result(problem, strategy="high_availability"):
 def test_a_join_says_who_waits_what_warms_up_and_why():
     text = call("--problem", "-", problem=JOIN).stdout
     lines = [line.strip() for line in text.splitlines()]
-    assert lines[1].startswith("4 stay, hand-offs 0")
+    assert lines[1].startswith("kept 4, hand-offs 0")
     assert "records to restore 1,000,000" in lines[1]
     assert "aaaaaaaa -> bbbbbbbb  0_0 0_1" in lines
     assert "on bbbbbbbb  0_0" in lines

@@ -18,7 +18,8 @@ from assignor import (
     group_state,
     validate,
 )
-from assignor.reasons import active_reason, candidates
+from assignor.reasons import active_reason
+from assignor.reasons_candidates import candidates
 from assignor.reasons_copies import copy_reason, dropped, dropped_reason
 from assignor.reasons_facts import facts_of, plan_of
 from encoding import TaskId
@@ -66,6 +67,11 @@ def test_numbers_in_sentences_are_those_of_the_group(seed):
             assert low <= count <= high
         for name, lag in re.findall(r"(c\d) is at lag ([\d,]+)", why):
             assert dict(state.copies(task))[state.clients.index(name)] == int(lag.replace(",", ""))
+        if "the least to restore of its subtopology" in why:
+            owner, sub = state.owner[task], state.subtopology[task]
+            stays = (facts.plan.target == owner) & (state.owner == owner) & state.stateful
+            there = stays & (state.subtopology == sub)
+            assert state.end_offset_sums[task] <= state.end_offset_sums[there].min()
         waits = re.search(r"waits for one of the (\d+) warm-ups", why)
         if waits:
             extra = [sum(t == one for t, _ in answer.standbys) for one in range(len(state.tasks))]
