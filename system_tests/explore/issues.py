@@ -59,7 +59,7 @@ def _loses_a_followup_with_its_leader(finding: Finding) -> bool:
 
 
 def _rejoin_is_ignored(finding: Finding) -> bool:
-    return finding.broken.rule == "nothing is forgotten" and any(
+    return finding.broken.rule in ("nothing is forgotten", "settles") and any(
         isinstance(one, GroupEvent) and one.kind is EventKind.MEMBER_KEPT for one in finding.recent
     )
 

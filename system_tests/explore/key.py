@@ -24,6 +24,7 @@ from encoding import (
     decode_assignment,
     decode_subscription,
 )
+from probing import MemberState
 from system_tests.coordinator import JoinGroup, LeaveGroup, SyncGroup
 from system_tests.coordinator.group import Group, Member
 from system_tests.explore.moves import Progress
@@ -33,6 +34,8 @@ from system_tests.sim.thread import StreamThread
 from system_tests.sim.wire import read_assignment, read_subscription
 
 Numbers = frozenset[int]
+_SHORT: dict[Hashable, int] = {}
+"""Facts that were met, each with a number to stand for it: hashing them again would be slow."""
 Key = tuple[Hashable, ...]
 
 
@@ -59,7 +62,7 @@ class Keys:
         """Return a value that is equal for equal states."""
         group = world.group
         state = (
-            group.state,
+            group.state.value,
             group.join_is_delayed,
             group.new_member_added,
             world.is_stable,
@@ -106,17 +109,18 @@ def said(metadata: bytes) -> Part:
     try:
         value = decode_subscription(outer.user_data)
     except DecodeError:
-        return Part(outer.user_data, (owned,))
+        return Part(_short(outer.user_data), (owned,))
     if isinstance(value, FutureSubscription):
-        return Part(value, (owned,))
+        return Part(_short(value), (owned,))
     native = value.native
     trailer = native and (native.version, native.latest_supported_version, native.pinned_version)
     by_sum: dict[int, set[int]] = {}
     for task, total in value.task_offset_sums:
         by_sum.setdefault(total, set()).add(task.partition)
     sums = sorted(by_sum)
+    facts = (value.version, value.latest_supported_version, value.error_code)
     return Part(
-        (value.version, value.latest_supported_version, value.error_code, trailer, tuple(sums)),
+        _short((facts, trailer, tuple(sums))),
         (owned, *(frozenset(by_sum[total]) for total in sums)),
     )
 
@@ -125,22 +129,20 @@ def said(metadata: bytes) -> Part:
 def answered(data: bytes) -> Part:
     """What an answer says, without its routing view."""
     if not data:
-        return Part(None, ())
+        return Part(-1, ())
     partitions, user_data = read_assignment(data)
     numbers = _partitions(partitions)
     try:
         value = decode_assignment(user_data)
     except DecodeError:
-        return Part(user_data, (numbers,))
+        return Part(_short(user_data), (numbers,))
     native = value.native
     trailer = native and (native.version, native.next_version, native.subscription_read)
     warmup = frozenset(task.partition for task in native.warmup_tasks) if native else frozenset()
     active = frozenset(task.partition for task in value.active_tasks)
+    facts = (value.version, value.commonly_supported_version, value.error_code)
     return Part(
-        (
-            (value.version, value.commonly_supported_version, value.error_code),
-            (value.next_rebalance_ms, trailer),
-        ),
+        _short((facts, value.next_rebalance_ms, trailer)),
         (numbers, active, warmup, _tasks(value.standby_tasks)),
     )
 
@@ -171,13 +173,21 @@ def _thread(world: StillWorld, evidence: Evidence, thread: StreamThread) -> Part
     held = thread.streams.held
     facts = (
         program,
-        thread.streams.state,
-        (thread.phase, thread.leads, thread.generation == world.group.generation),
+        _version_state(thread.streams.state),
+        (thread.phase.value, thread.leads, thread.generation == world.group.generation),
         (thread.rejoin_needed, thread.rejoin_after, thread.followup_remembered),
         (bool(thread.member_id), evidence.processes_in_group(thread.name)),
         thread.member_id in evidence.cached,
     )
     return Part(facts, (_partitions(thread.owned), _tasks(held.active), _tasks(held.standby)))
+
+
+def _version_state(state: MemberState) -> Hashable:
+    """What the program does not say already."""
+    return (
+        (state.used_version, state.pinned, state.next_rebalance_ms),
+        (state.rebalancing, state.refusal is None),
+    )
 
 
 def _members(world: StillWorld, thread: StreamThread) -> Iterable[Part]:
@@ -233,6 +243,10 @@ def _on_the_way(world: StillWorld, thread: StreamThread) -> Part:
                 known = (member.member_id in group.members for member in request.members)
                 facts.append(("leave", *known))
     return Part(tuple(facts), tuple(sets))
+
+
+def _short(facts: Hashable) -> int:
+    return _SHORT.setdefault(facts, len(_SHORT))
 
 
 def _tasks(tasks: Mapping[TaskId, object]) -> Numbers:

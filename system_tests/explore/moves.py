@@ -4,8 +4,10 @@ A move is one request that reaches the coordinator, one heartbeat that tells new
 rejoin that is carried out, one session that runs out, or one thing that an operator does. All
 else follows inside one thread and commutes with everything.
 
-Two orders are not told apart, because nobody could tell their outcome apart:
+Some orders are not told apart, because nobody could tell their outcome apart:
 
+- the first request after a start, a heartbeat or a wish arrives at once: had it come later, so
+  might have the start, the heartbeat, the wish;
 - a follower's SyncGroup that comes before the leader's waits for it, and is answered at once then;
 - while everything that may happen is members of the group coming back to it, they come one by one
   in the order of their lanes (crashes, restarts and sessions still strike between any two).
@@ -209,6 +211,23 @@ def happen(world: StillWorld, move: Move) -> None:
             if move.kind == DUE:
                 mine = [pending for pending in mine if pending.kind == "followup"]
             world.come_due(mine[move.number])
+
+
+def send_at_once(world: StillWorld, move: Move) -> None:
+    """Let the first request that follows from a move arrive."""
+    if move.kind in (BEAT, FIRE):
+        lanes = [_thread(world, move)]
+    elif move.kind in (START, RESTART):
+        lanes = [t for t in world.threads if t.process == ord(move.who) - ord("a")]
+    else:
+        return
+    for thread in lanes:
+        requests = [
+            p for p in world.scheduler.pending() if p.kind == "request" and p.target == thread.index
+        ]
+        if requests:
+            world.come_due(requests[0])
+            world.settle_threads()
 
 
 def _is(member_id: str, move: Move, name: str) -> bool:

@@ -100,6 +100,7 @@ def _trace(plan: Plan, bounds: Bounds, found: Found) -> list[str]:
     first = first_node(plan, bounds)
     lanes = [thread.name for thread in first.world.threads]
     happened: list[Happening] = []
-    for step in replay(first, plan, (*found.moves, *found.around)):
+    moves = (*found.moves, *found.around)
+    for step in replay(first, plan, moves, reduced=bounds.reduced):
         happened += step.trace
     return trace_lines(lanes, happened)

@@ -5,6 +5,7 @@ the first that breaks a rule is reached by a shortest runbook. A state is kept a
 be copied, and forgotten for its key once it has been expanded.
 """
 
+import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,13 +22,15 @@ from system_tests.explore.moves import (
     group_moves,
     happen,
     operator_moves,
+    send_at_once,
 )
 from system_tests.explore.world import StillWorld, still_setup
 from system_tests.sim import Broken, Evidence, Plan, check_step
-from system_tests.sim.happenings import Answered, Happening, Settled, Unsettled
-from system_tests.sim.liveness import check_final_versions, check_settles
+from system_tests.sim.happenings import Answered, Happening, Settled
+from system_tests.sim.liveness import check_final_versions
 
 _WALKED_CYCLES = 50
+_GARBAGE = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +124,7 @@ class Step(NamedTuple):
     broken: tuple[Broken, ...]
 
 
-def take(node: Node, plan: Plan, move: Move) -> Step:
+def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
     """Take one move from a state, which stays as it is."""
     world, evidence, progress = node.world.copy(), node.evidence.copy(), node.progress
     world.next_leaders = (move.leader,) if move.leader else ()
@@ -130,6 +133,8 @@ def take(node: Node, plan: Plan, move: Move) -> Step:
     else:
         happen(world, move)
     world.settle_threads()
+    if reduced:
+        send_at_once(world, move)
     trace = tuple(world.trace)
     world.trace.clear()
     broken = tuple(b for one in trace for b in check_step(evidence, one))
@@ -139,11 +144,12 @@ def take(node: Node, plan: Plan, move: Move) -> Step:
     return Step(move, Node(world, evidence, progress, recent), trace, broken)
 
 
-def steps(node: Node, plan: Plan, move: Move) -> list[Step]:
+def steps(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> list[Step]:
     """Take one move, once for each leader that the coordinator may take in it."""
-    first = take(node, plan, move)
+    first = take(node, plan, move, reduced=reduced)
     others = [name for name in first.node.world.asked[1:] if not move.leader]
-    return [first, *(take(node, plan, move._replace(leader=name)) for name in others)]
+    led = (move._replace(leader=name) for name in others)
+    return [first, *(take(node, plan, one, reduced=reduced) for one in led)]
 
 
 class Search:
@@ -178,6 +184,8 @@ class Search:
                 break
             state, node = self.now.popleft()
             self.successors[state] = tuple(self._expand(state, node))
+            if state:
+                node.world.release()
         complete = not (self.now or self.later)
         if not self._is_enough():
             self._find_cycles()
@@ -201,7 +209,7 @@ class Search:
                 self._find(broken, node.recent, state)
         for move in moves + operator_moves(world, node.progress, plan, rests=rests):
             is_action = move.kind in OPERATOR
-            for step in steps(node, plan, move):
+            for step in steps(node, plan, move, reduced=self.bounds.reduced):
                 self.transitions += 1
                 for broken in step.broken:
                     self._find(broken, step.node.recent, state, step.move)
@@ -221,6 +229,8 @@ class Search:
             self.parents.append(parent)
             self.successors.append(())
             frontier.append((state, node))
+        else:
+            node.world.release()
         return state
 
     def _find(
@@ -244,7 +254,8 @@ class Search:
         for members in endless(self.successors)[:_WALKED_CYCLES]:
             way = way_round(self.successors, members)
             path = self._path(members[0])
-            node = replay(self.first, self.plan, path)[-1].node if path else self.first
+            taken = replay(self.first, self.plan, path, reduced=self.bounds.reduced)
+            node = taken[-1].node if taken else self.first
             around: list[Move] = []
             trace: list[Happening] = []
             for state in way[1:]:
@@ -253,7 +264,7 @@ class Search:
                 around.append(step.move)
                 trace += step.trace
             why = f"after {len(around)} steps it is where it was, and so on for ever"
-            broken = check_settles([Unsettled(0, 0, why)])[0]
+            broken = Broken(rule="settles", at_ms=0, sentence=f"the group never settles: {why}")
             finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
             issue = issue_of(finding)
             self.found.setdefault(
@@ -264,7 +275,7 @@ class Search:
     def _step_to(self, node: Node, state: int) -> Step:
         """The step to a state; its letters may be others than when the state was first met."""
         for move in group_moves(node.world, reduced=self.bounds.reduced):
-            for step in steps(node, self.plan, move):
+            for step in steps(node, self.plan, move, reduced=self.bounds.reduced):
                 after = step.node
                 key = self.keys.key_of(after.world, after.evidence, after.progress)
                 if not step.broken and self.known.get(key) == state:
@@ -287,15 +298,20 @@ def explore(
         issue: look for this one alone.
         is_out_of_time: asked before each state; True ends the search where it is.
     """
-    return Search(plan, bounds, issue=issue).run(is_out_of_time)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_GARBAGE, *thresholds[1:])  # worlds are let go of by hand
+    try:
+        return Search(plan, bounds, issue=issue).run(is_out_of_time)
+    finally:
+        gc.set_threshold(*thresholds)
 
 
-def replay(first: Node, plan: Plan, moves: Iterable[Move]) -> list[Step]:
+def replay(first: Node, plan: Plan, moves: Iterable[Move], *, reduced: bool = True) -> list[Step]:
     """Take the moves of a finding again, one after the other."""
     taken: list[Step] = []
     node = first
     for move in moves:
-        taken.append(take(node, plan, move))
+        taken.append(take(node, plan, move, reduced=reduced))
         node = taken[-1].node
     return taken
 
@@ -308,7 +324,13 @@ def judge(node: Node, plan: Plan, *, rests: bool) -> list[Broken]:
         if not up:
             return []
         why = ", ".join(f"{t.name} is {t.phase.value}" for t in up if not t.is_resting)
-        return check_settles([Unsettled(0, 0, f"nothing more will happen, and {why or 'no'}")])
+        return [
+            Broken(
+                rule="settles",
+                at_ms=0,
+                sentence=f"nothing more happens, and {why or 'the group is not of one mind'}",
+            )
+        ]
     used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
     settled = Settled(0, world.group.generation, "", used)
     broken = check_step(node.evidence, settled)

@@ -48,6 +48,10 @@ class StillWorld(World):
         other.asked = ()
         return other
 
+    def release(self) -> None:
+        """Let go of the coordinator, which points back here; the world is of no more use."""
+        del self.coordinator
+
     @property
     def group(self) -> Group:
         """The one group as the coordinator has it."""

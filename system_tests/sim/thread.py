@@ -4,7 +4,6 @@ State only; `consumer` says what it does. A thread that is started again keeps i
 lane and gets the next life, so that whatever was on its way to the former one finds nobody.
 """
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -90,8 +89,11 @@ class StreamThread:
 
     def copy(self) -> Self:
         """Return an independent thread in the same state."""
-        other = copy.copy(self)
-        other.streams = copy.copy(self.streams)  # its attributes are frozen values
+        other = object.__new__(type(self))  # ten times as fast as `copy.copy`, for searches
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.streams = object.__new__(type(self.streams))
+        vars(other.streams).update(vars(self.streams))  # its attributes are frozen values
         return other
 
     def start(
