@@ -130,7 +130,7 @@ def _for_balance(case: _Case) -> str:
     what = "stateful task" if int(held[owner]) == 1 else "stateful tasks"
     has = f"{case.named(owner)} has {int(held[owner])} {what} to keep, its band is {band}"
     if int(held[owner]) > high:
-        least = "; it has the least to restore of its subtopology there"
+        least = "; none of its subtopology there has less to restore"
         return has + (least if facts.is_least_to_move(case.task) else "")
     goal_low = int(facts.bands.low[goal])
     if int(held[goal]) < goal_low:

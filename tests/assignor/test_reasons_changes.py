@@ -14,7 +14,7 @@ def explained(state):
     return facts_of(state, high_availability(state), strategy="high_availability")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_copy_that_is_set_is_reported_and_all_others_stay(seed):
     state = draw_group(seed)
@@ -30,7 +30,7 @@ def test_a_copy_that_is_set_is_reported_and_all_others_stay(seed):
         assert len(changed.copy_stalled) == len(changed.copy_client)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_client_that_left_runs_and_holds_nothing(seed):
     state = draw_group(seed)
@@ -44,7 +44,7 @@ def test_a_client_that_left_runs_and_holds_nothing(seed):
     assert gone not in [client for _, client in answer.standbys]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_every_change_that_is_named_happens_when_it_is_made(seed):
     state = draw_group(seed)

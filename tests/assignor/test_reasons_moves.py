@@ -17,7 +17,7 @@ STRATEGIES = ("high_availability", "sticky", "kafka_high_availability")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_every_change_is_listed_once_with_its_reason(strategy, seed):
     state = draw_group(seed)
