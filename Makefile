@@ -34,12 +34,14 @@ test: lint
 bench: $(READY)
 	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
 
-# A folder with `open` and `scale` sets; without it the sample of the tests is played.
-PROBLEMS ?= ../shared/problems
+# PROBLEMS: a folder with `open` and `scale` sets. Without it one beside the checkout is looked for,
+# else the sample of the tests is played.
+PROBLEMS ?=
 RANDOM_GROUPS ?= 2000
 
 bench-assign: $(READY)
-	$(BIN)/python -m benchmarks.bench_assign --problems $(PROBLEMS) --random $(RANDOM_GROUPS)
+	$(BIN)/python -m benchmarks.bench_assign --random $(RANDOM_GROUPS) \
+	    $(if $(PROBLEMS),--problems $(PROBLEMS))
 
 bench-codec: $(READY)
 	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \

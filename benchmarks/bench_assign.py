@@ -3,9 +3,9 @@
     python -m benchmarks.bench_assign [--problems FOLDER] [--random N] [--quick] [--strategy NAME]
 
 FOLDER holds `open` and `scale`, each with problems.jsonl and java_metrics.json (or .gz). Without it
-the sample of the tests is played, with the goals of the whole set. Java's figures and times are the
-stored ones of the folder; on random groups the port of Kafka's assignor stands for it. Exit status
-1: a goal is missed.
+one beside the checkout is looked for, else the sample of the tests is played, unmarked. Java's
+figures and times are the stored ones of the folder; on random groups the port of Kafka's assignor
+stands for it. Exit status 1: a goal is missed.
 """
 
 import argparse
@@ -26,7 +26,6 @@ from benchmarks.bench_assign_quality import play_all
 from benchmarks.bench_assign_random import random_problem
 
 ROOT = Path(__file__).resolve().parent.parent
-BESIDE = ROOT.parent / "shared" / "problems"
 SAMPLE = ROOT / "tests/assignor/problems/open_sample.jsonl.gz"
 SUMS = ("rounds", "handoffs", "restores", "stateless_moves", "cold")
 TITLES = {"handoffs": "hand-offs", "stateless_moves": "stateless moves", "cold": "cold starts"}
@@ -287,16 +286,24 @@ def beyond(board, problems, strategy):
     board.row("tasks that a join moves, of T / C", "<= 1", moved, good=moved <= 1)
 
 
+def beside():
+    """A folder `*/problems` next to the checkout that holds the sets; None without one."""
+    found = sorted(path.parent for path in ROOT.parent.glob("*/problems/open") if path.is_dir())
+    return found[0] if found else None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--problems", type=Path, default=BESIDE)
+    parser.add_argument("--problems", type=Path, default=beside())
     parser.add_argument("--random", type=int, default=2_000, help="random groups")
     parser.add_argument("--quick", action="store_true", help="leave the long parts out")
     parser.add_argument("--strategy", default="high_availability")
     options = parser.parse_args()
     strategy, board = find_strategy(options.strategy), Board()
-    is_full = (options.problems / "open").is_dir()
-    folder = options.problems / "open" if is_full else None
+    sets = options.problems
+    if sets is not None and not (sets / "open").is_dir():
+        parser.error(f"{sets} has no folder open; give one that holds the sets open and scale")
+    folder = None if sets is None else sets / "open"
     problems = lines(folder / "problems.jsonl" if folder else SAMPLE)
     exceptions = quality(
         board, problems, stored(folder, problems), strategy, is_whole=folder is not None
@@ -307,8 +314,8 @@ def main():
         port(board, folder)
     if not options.quick:
         oracles(board)
-    if (options.problems / "scale").is_dir():
-        times(board, options.problems / "scale", strategy)
+    if sets is not None and (sets / "scale").is_dir():
+        times(board, sets / "scale", strategy)
     if not options.quick:
         beyond(board, problems, strategy)
     console = Console(width=140)
