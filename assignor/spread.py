@@ -30,6 +30,7 @@ class Spread:
         usable: whether each client can hold tasks.
         first_in_cell: some usable clients of each cell, for looking ahead.
         memo: answers of `look`.
+        memo_moves: answers of `successors`.
     """
 
     codes: IntArray
@@ -41,6 +42,7 @@ class Spread:
     usable: tuple[bool, ...]
     first_in_cell: tuple[tuple[int, ...], ...]
     memo: dict[tuple[tuple[int, ...], int], tuple[int, frozenset[int]]]
+    memo_moves: dict[tuple[tuple[int, ...], int, int], frozenset[int]]
 
     @classmethod
     def of(cls, state: GroupState) -> "Spread":
@@ -84,6 +86,7 @@ class Spread:
             usable=tuple(usable.tolist()),
             first_in_cell=tuple(tuple(part[:8]) for part in members),
             memo={},
+            memo_moves={},
         )
 
     @property
@@ -175,19 +178,31 @@ class Spread:
             new: the client that takes it.
             left: copies that are still to be placed; what they can add must not shrink either.
         """
-        others = [c for c in holders if c != old]
-        for code in self.codes:
-            values = {int(code[c]) for c in others}
-            if int(code[old]) not in values and int(code[new]) in values:
-                return False
-        if not left or not self.distinct:
-            return True
-        return self._reach([*others, new], left) >= self._reach([*others, old], left)
+        return self.cells[new] in self.successors(holders, old, left)
 
-    def _reach(self, holders: Sequence[int], left: int) -> int:
-        """The spread of copies on these clients and of the best `left` more."""
-        cells = tuple(self.cells[c] for c in holders if self.usable[c])
+    def successors(self, holders: Sequence[int], old: int, left: int = 0) -> frozenset[int]:
+        """The cells that the copy on `old` may move to, as `may_replace` asks."""
+        others = tuple(sorted([self.cells[c] for c in holders if c != old]))
+        here = self.cells[old]
+        key = (others, here, left)
+        if key in self.memo_moves:
+            return self.memo_moves[key]
+        allowed = np.ones(len(self.sizes), dtype=np.bool_)
+        for code in self.cell_codes:
+            taken = code[list(others)]
+            if code[here] not in taken:
+                allowed &= ~np.isin(code, taken)
+        cells = np.flatnonzero(allowed).tolist()
+        if left and self.distinct:
+            reach = self._reach((*others, here), left)
+            cells = [cell for cell in cells if self._reach((*others, cell), left) >= reach]
+        answer = self.memo_moves[key] = frozenset(cells)
+        return answer
+
+    def _reach(self, cells: tuple[int, ...], left: int) -> int:
+        """The spread of copies in these cells and of the best `left` more."""
+        able = [cell for cell in cells if self.sizes[cell]]
         have = 0
         for code, weight in zip(self.cell_codes, self.weights, strict=True):
-            have += weight * len({int(code[cell]) for cell in cells})
-        return have + self.look(cells, left)[0]
+            have += weight * len(set(code[able].tolist()))
+        return have + self.look(tuple(able), left)[0]

@@ -107,9 +107,13 @@ class Board:
 
     def may_replace(self, task: int, old: int, new: int) -> bool:
         """Whether the copies stay as far apart when the one on `old` moves to `new`."""
+        return self.spread.cells[new] in self.successors(task, old)
+
+    def successors(self, task: int, old: int) -> frozenset[int]:
+        """The cells in which the copy on `old` would be as far from the others."""
         held_by = self.holders[task]
         left = self.wanted - len(held_by)
-        return self.spread.may_replace([self.active[task], *held_by], old, new, left)
+        return self.spread.successors([self.active[task], *held_by], old, left)
 
 
 def fill_standbys(board: Board) -> None:
@@ -250,7 +254,8 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
 def _exchange(board: Board, task: int) -> bool:
     """Make room on a client that may hold the task, by moving one of its new copies elsewhere."""
     takers = [c for c, room in enumerate(board.room) if room > 0]
-    donors = [c for c in sorted(board.fresh) if board.can_hold(task, c)]
+    fits = board.fits(task, np.ones(len(board.room), dtype=np.bool_)).tolist()
+    donors = [c for c in sorted(board.fresh) if fits[c]]
     for client in donors[:_TRIES]:
         for other in list(board.fresh[client])[:_TRIES]:
             for taker in takers[:_TRIES]:
@@ -270,6 +275,6 @@ def _exchange(board: Board, task: int) -> bool:
 
 def _relax(board: Board, task: int) -> None:
     """Nobody with room may hold it: the client that goes least above its band takes it."""
-    able = [c for c, n in enumerate(board.capacity) if n > 0 and board.can_hold(task, c)]
+    able = np.flatnonzero(board.fits(task, np.ones(len(board.room), dtype=np.bool_))).tolist()
     if able:
         board.add(task, min(able, key=lambda c: (-board.room[c] / board.capacity[c], c)))

@@ -9,7 +9,7 @@ the least loaded client in order, which puts all standbys of one client on one n
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from assignor.state import GroupState, IntArray
 
 # Clients with room that are looked at for a copy that has to go.
 _TAKERS = 64
-# Rounds of looking again after everything has a place.
-_PASSES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +66,9 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
     board.room = room.tolist()
     _shed_all(board, state)
     fill_standbys(board)
-    for _ in range(_PASSES):
+    while True:
         # What found no place in its band may have pushed others out: the next call would see it.
+        # This ends: bands stay as they are, and each copy that moves leaves less outside of them.
         held = np.bincount(list(chain.from_iterable(board.holders.values())), minlength=len(load))
         board.room = _room(state, load, held.astype(np.int64), copies).tolist()
         if not _shed_all(board, state):
@@ -180,11 +179,12 @@ def _shed(board: Board, ends: Sequence[int], client: int) -> int:
         heap.append((key[0], -board.pairs[key[1], client], key[1]))
     heapq.heapify(heap)
     takers = [c for c, room in enumerate(board.room) if room > 0]
+    open_cells = frozenset(board.spread.cells[c] for c in takers)
     shed = 0
     while board.room[client] < 0 and heap and takers:
         is_old, _, active = heapq.heappop(heap)
         task = by_active[is_old, active].pop()[1]
-        taker = _taker(board, task, client, takers)
+        taker = _taker(board, task, client, takers, open_cells)
         if taker is not None:
             shed += 1
             board.drop(task, client)
@@ -198,13 +198,15 @@ def _shed(board: Board, ends: Sequence[int], client: int) -> int:
     return shed
 
 
-def _taker(board: Board, task: int, client: int, takers: Sequence[int]) -> int | None:
+def _taker(
+    board: Board, task: int, client: int, takers: Sequence[int], open_cells: frozenset[int]
+) -> int | None:
     """Who takes a copy from a client over its band; None: it stays, for nobody can."""
-    able = [
-        c
-        for c in takers[:_TAKERS]
-        if board.can_hold(task, c) and board.may_replace(task, client, c)
-    ]
+    cells, allowed = board.spread.cells, board.successors(task, client)
+    if allowed.isdisjoint(open_cells):
+        return None
+    near = islice((c for c in takers if cells[c] in allowed), _TAKERS)
+    able = [c for c in near if board.can_hold(task, c)]
     active = board.active[task]
     return min(
         able,

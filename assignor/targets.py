@@ -7,7 +7,10 @@ import numpy as np
 from assignor.actives import target_actives
 from assignor.bands import place_stateless
 from assignor.standbys import Standbys, target_standbys
-from assignor.state import NOBODY, GroupState, IntArray
+from assignor.state import LAG_RUNNING, NOBODY, GroupState, IntArray
+
+# Rack costs and bands take turns until both are content; each turn brings copies into bands.
+_PASSES = 8
 
 
 def targets(state: GroupState) -> tuple[IntArray, Standbys]:
@@ -31,12 +34,18 @@ def targets(state: GroupState) -> tuple[IntArray, Standbys]:
             "racks of active tasks are not optimised: tasks have weights; drop one of both",
         )
     standbys = target_standbys(state, active)
-    given = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
-    active, pairs, said = optimize_together(state, active, tuple(given))
-    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    placed = Standbys(
-        task=table[:, 0], client=table[:, 1], warnings=(*warnings, *standbys.warnings, *said)
-    )
+    said: tuple[str, ...] = ()
+    for _ in range(_PASSES):
+        given = tuple(zip(standbys.task.tolist(), standbys.client.tolist(), strict=True))
+        active, pairs, said = optimize_together(state, active, given)
+        there = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        # Exchanged copies may leave a client that is over its band, where they could not before.
+        is_same = pairs == tuple(sorted(given))
+        level = standbys if is_same else target_standbys(_settled(state, active, *there), active)
+        standbys = replace(standbys, task=level.task, client=level.client)
+        if is_same or np.array_equal(there, (level.task, level.client)):
+            break
+    placed = replace(standbys, warnings=(*warnings, *standbys.warnings, *said))
     return active, _with_tag_warnings(state, active, placed)
 
 
@@ -50,6 +59,22 @@ def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) 
     said = tag_warnings(state, active, tuple(pairs))
     return Standbys(
         task=standbys.task, client=standbys.client, warnings=(*standbys.warnings, *said)
+    )
+
+
+def _settled(state: GroupState, active: IntArray, task: IntArray, client: IntArray) -> GroupState:
+    """The group once all tasks and standbys (int [P], sorted by task) are where they belong."""
+    runs = np.flatnonzero(state.stateful)
+    of_task, at = np.concatenate([runs, task]), np.concatenate([active[runs], client])
+    lag = np.concatenate([np.full(len(runs), LAG_RUNNING), np.zeros(len(task), dtype=np.int64)])
+    order = np.lexsort((at, of_task))
+    return replace(
+        state,
+        owner=active,
+        copy_start=np.searchsorted(of_task[order], np.arange(len(state.tasks) + 1)),
+        copy_client=at[order],
+        copy_lag=lag[order],
+        copy_stalled=np.zeros(len(order), dtype=np.bool_),
     )
 
 
