@@ -44,7 +44,7 @@ Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete 
     "--partitions",
     type=click.IntRange(1, 100),
     default=None,
-    help="Of the source topic; one a thread and one more by default.",
+    help="Of the source topic; two a thread by default.",
 )
 @click.option(
     "--crashes",
@@ -86,7 +86,7 @@ def explore_command(**given: Any) -> None:
         plan = _plan(given["old"], given["new"], static=given["static"])
     except (ReleaseError, OptionError) as error:
         _refuse(str(error))
-    partitions = given["partitions"] or given["members"] * given["threads"] + 1
+    partitions = given["partitions"] or given["members"] * given["threads"] * 2
     bounds = Bounds(
         members=given["members"],
         threads=given["threads"],

@@ -65,13 +65,17 @@ def _rejoin_is_ignored(finding: Finding) -> bool:
 
 
 def _followup_cuts_a_rebalance_short(finding: Finding) -> bool:
-    """A follow-up joined, round after round, before everybody had the answer that it follows."""
+    """A scheduled rejoin came, round after round, before everybody had the answer that asks for it.
+
+    Releases from 2.6 on schedule a rejoin for another version like any follow-up; earlier ones
+    leave the group and come back, which is another event.
+    """
     if not (finding.broken.rule == "settles" and finding.repeats):
         return False
     return any(
         isinstance(one, GroupEvent)
         and one.kind is EventKind.MEMBER_REJOINED
-        and one.reason == Cause.FOLLOWUP
+        and one.reason in (Cause.FOLLOWUP, Cause.VERSION)
         for one in finding.recent
     )
 

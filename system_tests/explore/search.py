@@ -121,7 +121,7 @@ class Step(NamedTuple):
     move: Move
     node: Node
     trace: tuple[Happening, ...]
-    broken: tuple[Broken, ...]
+    found: tuple[Finding, ...]
 
 
 def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
@@ -137,18 +137,19 @@ def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
         send_at_once(world, move)
     trace = tuple(world.trace)
     world.trace.clear()
-    broken = tuple(b for one in trace for b in check_step(evidence, one))
+    found: list[Finding] = []
     recent = node.recent
     for one in trace:
         recent = (one,) if isinstance(one, Answered) else (*recent, one)
-    return Step(move, Node(world, evidence, progress, recent), trace, broken)
+        found += [Finding(broken=b, recent=recent) for b in check_step(evidence, one)]
+    return Step(move, Node(world, evidence, progress, recent), trace, tuple(found))
 
 
 def steps(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> list[Step]:
     """Take one move, once for each leader that the coordinator may take in it."""
     first = take(node, plan, move, reduced=reduced)
-    others = [name for name in first.node.world.asked[1:] if not move.leader]
-    led = (move._replace(leader=name) for name in others)
+    asked = first.node.world.asked if not move.leader else ()
+    led = (move._replace(leader=name) for name in dict.fromkeys(asked) if name != asked[0])
     return [first, *(take(node, plan, one, reduced=reduced) for one in led)]
 
 
@@ -172,6 +173,7 @@ class Search:
         self.found: dict[tuple[str, str | None], Found] = {}
         self.now: deque[tuple[int, Node]] = deque()
         self.later: deque[tuple[int, Node]] = deque()
+        self.walked: set[int] = set()
         self.first = first_node(plan, bounds)
         self._reach(self.first, None, self.now)
 
@@ -179,7 +181,9 @@ class Search:
         """Visit every state within the bounds."""
         while (self.now or self.later) and not self._is_enough():
             if not self.now:
+                self._find_cycles()  # whatever is added later takes one more action of an operator
                 self.now, self.later = self.later, self.now
+                continue
             if len(self.known) > self.bounds.max_states or is_out_of_time():
                 break
             state, node = self.now.popleft()
@@ -206,14 +210,14 @@ class Search:
         rests = not moves and world.is_at_rest()
         if not moves:
             for broken in judge(node, plan, rests=rests):
-                self._find(broken, node.recent, state)
+                self._find(Finding(broken=broken, recent=node.recent), state)
         for move in moves + operator_moves(world, node.progress, plan, rests=rests):
             is_action = move.kind in OPERATOR
             for step in steps(node, plan, move, reduced=self.bounds.reduced):
                 self.transitions += 1
-                for broken in step.broken:
-                    self._find(broken, step.node.recent, state, step.move)
-                if step.broken:
+                for finding in step.found:
+                    self._find(finding, state, step.move)
+                if step.found:
                     continue  # what comes after a broken rule proves nothing
                 frontier = self.later if is_action else self.now
                 reached = self._reach(step.node, (state, step.move), frontier)
@@ -233,14 +237,11 @@ class Search:
             node.world.release()
         return state
 
-    def _find(
-        self, broken: Broken, recent: tuple[Happening, ...], state: int, *moves: Move
-    ) -> None:
-        finding = Finding(broken=broken, recent=recent)
-        issue = issue_of(finding)
-        if (broken.rule, issue) not in self.found:
+    def _find(self, finding: Finding, state: int, *moves: Move) -> None:
+        rule, issue = finding.broken.rule, issue_of(finding)
+        if (rule, issue) not in self.found:
             way = (*self._path(state), *moves)
-            self.found[broken.rule, issue] = Found(finding=finding, issue=issue, moves=way)
+            self.found[rule, issue] = Found(finding=finding, issue=issue, moves=way)
 
     def _path(self, state: int) -> list[Move]:
         moves: list[Move] = []
@@ -251,7 +252,9 @@ class Search:
 
     def _find_cycles(self) -> None:
         """Look for runs that never end, and walk each kind once to see what happens in it."""
-        for members in endless(self.successors)[:_WALKED_CYCLES]:
+        cycles = [c for c in endless(self.successors) if not self.walked.intersection(c)]
+        for members in cycles[:_WALKED_CYCLES]:
+            self.walked.update(members)
             way = way_round(self.successors, members)
             path = self._path(members[0])
             taken = replay(self.first, self.plan, path, reduced=self.bounds.reduced)
@@ -278,7 +281,7 @@ class Search:
             for step in steps(node, self.plan, move, reduced=self.bounds.reduced):
                 after = step.node
                 key = self.keys.key_of(after.world, after.evidence, after.progress)
-                if not step.broken and self.known.get(key) == state:
+                if not step.found and self.known.get(key) == state:
                     return step
         raise LookupError(f"state {state} cannot be reached again; its key leaves something out")
 
