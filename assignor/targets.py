@@ -43,7 +43,9 @@ def targets(state: GroupState) -> tuple[IntArray, Standbys]:
         is_same = pairs == tuple(sorted(given))
         level = standbys if is_same else target_standbys(_settled(state, active, *there), active)
         standbys = replace(standbys, task=level.task, client=level.client)
-        if is_same or np.array_equal(there, (level.task, level.client)):
+        is_level = is_same or np.array_equal(there, (level.task, level.client))
+        # Of one standby a task the optimum is exact; of more, the exchanged copies may find more.
+        if is_same or (is_level and state.config.num_standby_replicas == 1):
             break
     placed = replace(standbys, warnings=(*warnings, *standbys.warnings, *said))
     return active, _with_tag_warnings(state, active, placed)
