@@ -1,4 +1,4 @@
-"""A strategy of your own: keep everything in place, but give each zone its own leaders.
+"""A strategy of your own: even partitions in the first zone, odd ones in the second.
 
 Run it on a problem file: assignor assign --strategy own_strategy:by_zone --problem FILE
 """
@@ -6,7 +6,6 @@ Run it on a problem file: assignor assign --strategy own_strategy:by_zone --prob
 import numpy as np
 
 from assignor import (
-    AssignmentConfig,
     ClientInput,
     GroupState,
     TaskAssignment,
@@ -18,28 +17,23 @@ from encoding import TaskId
 
 
 def by_zone(state: GroupState) -> TaskAssignment:
-    """Even partitions run in the first zone, odd ones in the second; standbys as usual."""
-    zones = sorted({dict(tags).get("zone", "") for tags in state.tags})
+    """Whoever runs a task in its zone keeps it, else the least loaded there; standbys as usual."""
+    zone_of = [dict(tags).get("zone", "") for tags in state.tags]
+    zones = sorted(set(zone_of))
     active = identity(state).active.copy()
     for index, task in enumerate(state.tasks):
         zone = zones[task.partition % len(zones)]
-        here = [c for c, tags in enumerate(state.tags) if dict(tags).get("zone", "") == zone]
+        here = [client for client, own in enumerate(zone_of) if own == zone]
         if active[index] not in here:
             load = np.bincount(active, minlength=len(state.clients))
             active[index] = min(here, key=lambda c: (load[c] / max(state.threads[c], 1), c))
     return TaskAssignment(active=active, standbys=default_standbys(state, active))
 
 
-tasks = [TaskId(0, partition) for partition in range(6)]
-group = group_state(
-    tasks=tasks,
-    stateful_tasks=tasks,
-    clients=[
-        ClientInput(process_id=name, tags=(("zone", zone),))
-        for name, zone in [("ada", "east"), ("bob", "west"), ("cyd", "east")]
-    ],
-    config=AssignmentConfig(num_standby_replicas=1, rack_aware_assignment_tags=("zone",)),
-)
-answer = by_zone(group)
-for task, client in zip(group.tasks, answer.active.tolist(), strict=True):
-    print(task, "runs on", group.clients[client])
+if __name__ == "__main__":
+    tasks = [TaskId(0, partition) for partition in range(6)]
+    zones = {"ada": "east", "bob": "west", "cyd": "east"}
+    clients = [ClientInput(process_id=name, tags=(("zone", z),)) for name, z in zones.items()]
+    group = group_state(tasks=tasks, stateful_tasks=tasks, clients=clients)
+    for task, client in zip(group.tasks, by_zone(group).active.tolist(), strict=True):
+        print(task, "runs on", group.clients[client])
