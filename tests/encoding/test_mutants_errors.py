@@ -117,6 +117,10 @@ KAFKA = {
         )
     ),
     "da": lambda: decode_assignment(b"\x00\x00\x00c"),
+    "subscription: version": lambda: encode_subscription(
+        member(version=12, latest_supported_version=12)
+    ),
+    "assignment: version": lambda: encode_assignment(answer(version=12)),
 }
 
 FIELDS = {

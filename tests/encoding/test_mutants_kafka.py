@@ -6,6 +6,7 @@ import pytest
 
 from encoding import (
     Assignment,
+    DecodeError,
     FutureSubscription,
     NativeAssignment,
     Subscription,
@@ -14,7 +15,10 @@ from encoding import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
+    encode_subscription,
+    explain,
 )
+from encoding.plan import minimal_size
 
 
 def sums_of(count):
@@ -62,3 +66,34 @@ def test_a_process_that_says_nothing_else_is_all_defaults():
     value = Subscription(version=1, process_id=UUID(int=1))
     assert (value.latest_supported_version, value.user_endpoint) == (-1, None)
     assert (value.unique_field, value.error_code, dict(value.client_tags)) == (0, 0, {})
+
+
+def test_of_many_equal_tasks_the_last_sum_counts():
+    parts = [part * 7919 % 50 for part in range(2_000)]
+    sums = TaskOffsetSums.from_columns([0] * 2_000, parts, range(2_000))
+    last = {part: total for total, part in enumerate(parts)}
+    assert [total for _, total in sums] == [last[part] for part in range(50)]
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+def test_a_cut_blob_is_refused_by_the_name_of_its_field(version):
+    supported = version if version > 2 else -1
+    member = Subscription(
+        version=version, latest_supported_version=supported, process_id=UUID(int=7)
+    )
+    answer = Assignment(version=version, commonly_supported_version=supported)
+    for kind, blob, decode in (
+        ("subscription", encode_subscription(member), decode_subscription),
+        ("assignment", encode_assignment(answer), decode_assignment),
+    ):
+        for piece in explain(kind, blob):
+            with pytest.raises(DecodeError) as caught:
+                decode(blob[: piece.offset + piece.size - 1])
+            where = f"the count of {kind} " if piece.type.startswith("[]") else f"{kind} "
+            assert caught.value.what.startswith(f"{where}{piece.path} needs {piece.size} bytes, ")
+
+
+def test_no_type_is_free():
+    sizes = {"int8": 1, "int32": 4, "int64": 8, "uuid": 16, "bytes": 4, "string": 2}
+    sizes |= {"java_utf": 2, "utf16": 4, "[]task_id": 4}
+    assert {name: minimal_size(name) for name in sizes} == sizes

@@ -57,3 +57,9 @@ def test_a_delta_that_nobody_encoded_is_asked_for_by_name():
 def test_columns_of_a_view_are_32_bits_wide():
     for view in (first(), decode_view(encode_view(first())), second()):
         assert view.active.dtype == view.standbys.dtype == np.int32
+
+
+def test_the_first_host_shares_nothing_with_none_before_it():
+    for name in ("XXXX", "X", "\0", " "):
+        view = build_view(epoch=0, sizes=(1,), active={HostInfo(name, 0): [0]}, standby={})
+        assert decode_view(encode_view(view)) == view

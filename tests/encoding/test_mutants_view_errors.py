@@ -123,6 +123,10 @@ VIEWS = {
     "full: standby column": lambda: decode_view(
         b"\x01\x01\x01\x01\x01\x00\x00\x01h\x02\x01\x00\x00"
     ),
+    "full: no size": lambda: decode_view(b"\x01\x01\x01"),
+    "full: sparse cut": lambda: decode_view(
+        b"\x01\x01\x01\x01\x01\x00\x00\x01h\x02\x01\x00\x01\x09"
+    ),
 }
 
 
