@@ -9,8 +9,9 @@ Some orders are not told apart, because nobody could tell their outcome apart:
 - the first request after a start, a heartbeat or a wish arrives at once: had it come later, so
   might have the start, the heartbeat, the wish;
 - a follower's SyncGroup that comes before the leader's waits for it, and is answered at once then;
-- while everything that may happen is members of the group coming back to it, they come one by one
-  in the order of their lanes (crashes, restarts and sessions still strike between any two).
+- while a rebalance waits for its members, they come back one by one in the order of their lanes,
+  and sessions run out after that. Everything else - newcomers, members that leave, crashes,
+  restarts - still strikes between any two.
 
 The operator is a careful one: bounces the next process when the group has come to rest, all
 processes are up. A crashed process is started again as it was, whenever.
@@ -92,18 +93,18 @@ def group_moves(world: StillWorld, *, reduced: bool = True) -> list[Move]:
                 continue  # one connection keeps its order
             if holds_syncs and isinstance(request, SyncGroup) and not thread.leads:
                 continue
-            move = Move(DELIVER, thread.name, number)
-            is_comer = isinstance(request, JoinGroup) and request.member_id in group.members
-            (comers if is_comer else found).append(move)
+            is_known = isinstance(request, JoinGroup) and request.member_id in group.members
+            is_comer = is_known or isinstance(request, SyncGroup)
+            (comers if is_comer else found).append(Move(DELIVER, thread.name, number))
         elif (pending.kind == "fire" and may_fire(world, thread)) or (
             pending.kind == "followup" and pending.due_ms <= world.now_ms
         ):
             found.append(Move(FIRE, thread.name, number))
     comers += [Move(BEAT, t.name) for t in world.threads if hears_news(world, t)]
-    found += [Move(EXPIRE, world.names[m], int(m.rsplit("-", 1)[1])) for m in orphans(world)]
-    is_gathering = group.state is GroupState.PREPARING_REBALANCE
-    if reduced and not found and is_gathering:
-        return sorted(comers, key=lambda move: move.who)[:1]
+    comers.sort(key=lambda move: move.who)
+    comers += [Move(EXPIRE, world.names[m], int(m.rsplit("-", 1)[1])) for m in orphans(world)]
+    if reduced and group.state is GroupState.PREPARING_REBALANCE:
+        return found + comers[:1]
     return found + comers or _timers(world)
 
 
