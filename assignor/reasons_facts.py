@@ -134,6 +134,16 @@ class Facts:
         return frozenset(self.assignment.warmups)
 
     @cached_property
+    def _lags(self) -> dict[int, dict[int, int]]:
+        """Task -> client -> lag, filled as tasks are looked at."""
+        return {}
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        found: list[int] = self.state.end_offset_sums.tolist()
+        return found
+
+    @cached_property
     def extra(self) -> int:
         """Copies beyond num.standby.replicas: what counts against max.warmup.replicas."""
         wanted = self.state.config.num_standby_replicas
@@ -211,16 +221,17 @@ class Facts:
 
     def lag(self, task: int, client: int) -> int | None:
         """The lag that the client reports for the task; None: it has no state."""
-        start, end = self.state.copy_start[task], self.state.copy_start[task + 1]
-        place = int(start + np.searchsorted(self.state.copy_client[start:end], client))
-        found = place < end and int(self.state.copy_client[place]) == client
-        return int(self.state.copy_lag[place]) if found else None
+        known = self._lags.get(task)
+        if known is None:
+            known = self._lags[task] = dict(self.state.copies(task))
+        return known.get(client)
 
     def is_caught_up(self, task: int, client: int) -> bool:
         """Within the acceptable recovery lag, or without state of a task that has hardly any."""
         lag = self.lag(task, client)
-        lag = int(self.state.end_offset_sums[task]) if lag is None else lag
-        return lag <= self.state.config.acceptable_recovery_lag
+        return (
+            self._ends[task] if lag is None else lag
+        ) <= self.state.config.acceptable_recovery_lag
 
     def caught_up(self, task: int) -> list[int]:
         """Clients with a reported copy that is caught up and with threads, ascending."""
