@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assignor.standbys import Standbys
-from assignor.state import NOBODY, GroupState, IntArray, TaskAssignment
+from assignor.state import NOBODY, BoolArray, GroupState, IntArray, TaskAssignment
 
 
 def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray:
@@ -124,13 +124,15 @@ def _unsettled(
     task, hot = state.copy_task(), state.is_caught_up()
     width = len(state.clients)
     keys, wanted = task * width + state.copy_client, standbys.task * width + standbys.client
-    is_hot = np.isin(wanted, keys[hot])
-    is_hot |= state.starts_anywhere()[standbys.task] & ~np.isin(wanted, keys)
+    is_hot = _is_among(wanted, keys[hot])
+    is_hot |= state.starts_anywhere()[standbys.task] & ~_is_among(wanted, keys)
     touched = state.stateful & (now != target)
     # A new copy in a free place has nobody to stand in for it: nothing to decide there.
     has_several = np.bincount(task[hot], minlength=len(state.tasks)) > 1
     late = standbys.task[~is_hot]
     touched[late] |= has_several[late]
+    if not state.config.num_standby_replicas:
+        touched = _first_to_build(state, target, touched)
     rest = ~touched[standbys.task]
     pairs = zip(standbys.task[rest].tolist(), standbys.client[rest].tolist(), strict=True)
     belongs: dict[int, list[int]] = {}
@@ -141,6 +143,36 @@ def _unsettled(
     ):
         belongs.setdefault(one, []).append(client)
     return np.flatnonzero(touched).tolist(), list(pairs), belongs
+
+
+def _is_among(keys: IntArray, ascending: IntArray) -> BoolArray:
+    """Bool [keys]: which of them are in a sorted column (`np.isin` hashes all of it)."""
+    place = np.searchsorted(ascending, keys)
+    found: BoolArray = place < len(ascending)
+    found[found] = ascending[place[found]] == keys[found]
+    return found
+
+
+def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> BoolArray:
+    """Bool [T]: of the tasks that move, those for whose warm-up there is room at all.
+
+    Without standbys a task that waits for room has no copies to decide on, and where a million
+    tasks wait, only so many are looked at. Same order as `Build`.
+    """
+    task = np.flatnonzero(moving)
+    copy_task, width = state.copy_task(), len(state.clients)
+    keys, wanted = copy_task * width + state.copy_client, task * width + target[task]
+    is_new = ~_is_among(wanted, keys)
+    is_stalled = _is_among(wanted, keys[state.copy_stalled])
+    caught_up = np.bincount(copy_task[state.is_caught_up()], minlength=len(moving))[task]
+    is_stuck = np.zeros(width, dtype=np.bool_)
+    is_stuck[target[task[is_stalled]]] = True
+    able = np.flatnonzero(~(is_new & is_stuck[target[task]]))
+    order = np.lexsort((task[able], caught_up[able], is_new[able], is_stalled[able]))
+    first = task[able[order[: state.config.max_warmup_replicas]]]
+    chosen = np.zeros(len(moving), dtype=np.bool_)
+    chosen[first] = True
+    return chosen
 
 
 def _within_budget(
