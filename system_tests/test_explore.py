@@ -1,0 +1,48 @@
+"""Whole searches: one step with one crash anywhere, and the issues where they were fixed."""
+
+import time
+
+import pytest
+
+from system_tests.explore import Bounds, explore
+from system_tests.sim import BounceOptions, plan_bounce
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def search(old, new, *, static=False, issue=None, **bounds):
+    plan = plan_bounce(BounceOptions(old=old, new=new, static=static, force=True))
+    return explore(plan, Bounds(static=static, **bounds), issue=issue)
+
+
+def test_three_members_one_step_one_crash_anywhere_in_less_than_a_minute():
+    began = time.process_time()
+    explored = search("3.9.1", "native")
+    assert explored.complete
+    assert explored.found == ()
+    assert time.process_time() - began < 60
+
+
+def test_static_members_come_to_ours_without_a_finding():
+    explored = search("3.9.1", "native", static=True, members=2, partitions=4)
+    assert explored.complete
+    assert explored.found == ()
+
+
+def test_kafka_8649_is_found_among_three_members():
+    explored = search("2.0.1", "2.3.0", issue="KAFKA-8649")
+    assert [one.issue for one in explored.found] == ["KAFKA-8649"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "static", "issue"),
+    [
+        ("2.6.1", "2.7.2", True, "KAFKA-9821"),
+        ("2.6.1", "2.6.2", True, "KAFKA-10455"),
+        ("3.3.2", "3.9.1", False, "KAFKA-14382"),
+    ],
+)
+def test_an_issue_is_gone_where_it_was_fixed(old, new, static, issue):
+    explored = search(old, new, static=static, issue=issue, members=2, partitions=4)
+    assert explored.complete
+    assert issue not in {one.issue for one in explored.found}
