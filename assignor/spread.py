@@ -21,6 +21,7 @@ class Spread:
     """Values of the clients, one row a key.
 
     Attributes:
+        keys: the tag key of each row; None for the racks.
         codes: int [K, C], the value of each client as a number.
         distinct: number of values of each key, over clients that can hold tasks.
         weights: worth of a new value; tag keys outweigh the rack.
@@ -33,6 +34,7 @@ class Spread:
         memo_moves: answers of `successors`.
     """
 
+    keys: tuple[str | None, ...]
     codes: IntArray
     distinct: tuple[int, ...]
     weights: tuple[int, ...]
@@ -48,22 +50,23 @@ class Spread:
     def of(cls, state: GroupState) -> "Spread":
         """Keys of the group that have at least two values."""
         usable = state.capacity() > 0
-        columns: list[tuple[list[str | None], int]] = []
+        columns: list[tuple[str | None, list[str | None], int]] = []
         keys = state.config.rack_aware_assignment_tags
         for key in keys:
             values = [dict(tags).get(key) for tags in state.tags]
-            columns.append((values, 2 * (len(keys) + 1)))
+            columns.append((key, values, 2 * (len(keys) + 1)))
         # Between tags and rack costs nothing is left to the racks: what the optimum exchanges over
         # racks would come back here, and be exchanged again.
         has_costs = state.config.rack_aware_assignment_strategy != "none"
         if not (keys and has_costs and state.changelog_racks is not None):
-            columns.append((list(state.racks), 1))
-        codes, distinct, weights = [], [], []
-        for values, weight in columns:
+            columns.append((None, list(state.racks), 1))
+        named, codes, distinct, weights = [], [], [], []
+        for name, values, weight in columns:
             number = {v: i for i, v in enumerate(sorted(set(values), key=lambda v: (v is None, v)))}
             code = np.array([number[value] for value in values], dtype=np.int64)
             count = len(set(code[usable].tolist()))
             if count > 1:
+                named.append(name)
                 codes.append(code)
                 distinct.append(count)
                 weights.append(weight)
@@ -77,6 +80,7 @@ class Spread:
             if usable[client]:
                 members[cell].append(client)
         return cls(
+            keys=tuple(named),
             codes=table,
             distinct=tuple(distinct),
             weights=tuple(weights),

@@ -1,10 +1,18 @@
 """Copies of a task on different values of every key."""
 
+from itertools import combinations
+
 import numpy as np
+import pytest
 
 from assignor import AssignmentConfig, ClientInput, group_state
+from assignor.kafka import kafka_high_availability
 from assignor.spread import Spread
+from assignor.standbys import target_standbys
 from encoding import TaskId
+from tests.assignor.rack_worlds import seeded
+
+VALUES = {"zone": "abcd", "cluster": "xyz", "size": "12"}
 
 
 def spread(*tags, racks=None, threads=None):
@@ -68,3 +76,69 @@ def test_a_copy_may_move_when_no_value_is_lost():
 def test_a_missing_tag_is_a_value_of_its_own():
     one = spread({"zone": "a"}, {}, {"zone": "a"})
     assert fits(one, [0]) == [1]
+
+
+def test_the_next_copy_is_the_one_that_leads_furthest():
+    # From (a, x) all others differ in both keys or can; (b, y) would leave either no new zone or no
+    # new cluster to the copy after it.
+    one = spread(
+        {"zone": "a", "cluster": "x"},
+        {"zone": "b", "cluster": "y"},
+        {"zone": "b", "cluster": "z"},
+        {"zone": "c", "cluster": "y"},
+    )
+    everyone = np.ones(4, dtype=bool)
+    assert np.flatnonzero(one.fits([0], everyone, left=2)).tolist() == [2, 3]
+
+
+def test_a_copy_moves_on_only_where_those_still_to_come_reach_as_far():
+    one = spread(
+        {"zone": "a", "cluster": "x"},
+        {"zone": "b", "cluster": "y"},
+        {"zone": "b", "cluster": "z"},
+        {"zone": "c", "cluster": "y"},
+    )
+    # Both are a zone and a cluster more than (a, x); but (b, z) and (c, y) go together.
+    assert one.may_replace([0, 2], 2, 1)
+    assert not one.may_replace([0, 2], 2, 1, left=1)
+
+
+def a_group(rng, keys):
+    names = [TaskId(0, number) for number in range(rng.randint(3, 16))]
+    values = {key: VALUES[key][: rng.randint(2, len(VALUES[key]))] for key in keys}
+    return group_state(
+        tasks=names,
+        stateful_tasks=names,
+        clients=[
+            ClientInput(process_id=f"c{n}", tags=tuple((k, rng.choice(values[k])) for k in keys))
+            for n in range(rng.randint(3, 9))
+        ],
+        end_offset_sums=dict.fromkeys(names, 5),
+        config=AssignmentConfig(
+            num_standby_replicas=rng.randint(1, 3), rack_aware_assignment_tags=keys
+        ),
+    )
+
+
+def different_values(one, clients):
+    return sum(len({int(code[client]) for client in clients}) for code in one.codes)
+
+
+@pytest.mark.parametrize("keys", [("zone",), ("zone", "cluster"), ("zone", "cluster", "size")])
+def test_copies_are_as_far_apart_as_any_choice_could_put_them(keys):
+    kafka = ours = 0
+    for seed in range(60):
+        state = a_group(seeded(seed), keys)
+        one = Spread.of(state)
+        theirs = kafka_high_availability(state)
+        placed = target_standbys(state, theirs.active)
+        for task, active in enumerate(theirs.active.tolist()):
+            mine = placed.client[placed.task == task].tolist()
+            others = [client for client in range(len(state.clients)) if client != active]
+            best = max(
+                different_values(one, [active, *some]) for some in combinations(others, len(mine))
+            )
+            assert different_values(one, [active, *mine]) == best
+            ours += best
+            kafka += different_values(one, [active, *(c for t, c in theirs.standbys if t == task)])
+    assert ours == kafka if len(keys) == 1 else ours > kafka
