@@ -105,9 +105,7 @@ def _extra(copy: _Copy) -> str:
 
 
 def _stands_in(copy: _Copy) -> str:
-    plan = copy.facts.plan
-    pairs = (plan.standbys if plan is not None else None) or frozenset()
-    ends = sorted(client for task, client in pairs if task == copy.task)
+    ends = copy.facts.standbys_in_the_end.get(copy.task, [])
     where = ", ".join(map(copy.named, ends)) or "elsewhere"
     return f"caught up, and stays until the copy on {where} is"
 

@@ -134,6 +134,15 @@ class Facts:
         return frozenset(self.assignment.warmups)
 
     @cached_property
+    def standbys_in_the_end(self) -> dict[int, list[int]]:
+        """Task -> clients where its standbys belong, ascending; empty where not known."""
+        pairs = None if self.plan is None else self.plan.standbys
+        found: dict[int, list[int]] = {}
+        for task, client in sorted(pairs or ()):
+            found.setdefault(task, []).append(client)
+        return found
+
+    @cached_property
     def _lags(self) -> dict[int, dict[int, int]]:
         """Task -> client -> lag, filled as tasks are looked at."""
         return {}
