@@ -5,8 +5,12 @@ keep as many of their own tasks as that allows; O(M log M) for M tasks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, islice
+from operator import eq, itemgetter
 
 from encoding import TaskId
+
+_SUBTOPOLOGY, _PARTITION, _NAME = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
 def assign_threads(
@@ -29,9 +33,9 @@ def assign_threads(
     """
     names = sorted(threads)
     if len(names) == 1:
-        return {names[0]: tuple(sorted(set(tasks)))}
+        return {names[0]: tuple(_in_order(tasks))}
     load = dict.fromkeys(names, 0) | dict(load_by_thread or {})
-    ordered = sorted(set(tasks))
+    ordered = _in_order(tasks)
     # Places in `ordered` stand for tasks: small numbers compare and hash faster than ids.
     mine: dict[str, list[int]] = {name: [] for name in names}
     for place, owner in enumerate(map(owner_by_task.get, ordered)):
@@ -39,11 +43,11 @@ def assign_threads(
             mine[owner].append(place)
     quota = _quotas(names, load, {n: len(own) for n, own in mine.items()}, len(ordered))
     result = {name: own[: quota[name]] for name, own in mine.items()}
-    is_kept = bytearray(len(ordered))
+    is_open = bytearray(b"\1") * len(ordered)
     for own in result.values():
         for place in own:
-            is_kept[place] = 1
-    rest = iter([place for place, kept in enumerate(is_kept) if not kept])
+            is_open[place] = 0
+    rest = compress(range(len(ordered)), is_open)
     # Round robin over the open places spreads the tasks of one subtopology over the threads.
     room = {name: quota[name] - len(result[name]) for name in names if quota[name]}
     while room := {name: left for name, left in room.items() if left}:
@@ -51,6 +55,17 @@ def assign_threads(
             room[name] -= 1
             result[name].append(next(rest))
     return {name: tuple([ordered[place] for place in sorted(own)]) for name, own in result.items()}
+
+
+def _in_order(tasks: Iterable[TaskId]) -> list[TaskId]:
+    """The tasks by subtopology, partition and name, each once; numbers sort faster than tuples."""
+    ordered = list(tasks)
+    if any(map(_NAME, ordered)):
+        ordered.sort(key=lambda task: task.topology_name or "")
+    ordered.sort(key=_PARTITION)
+    ordered.sort(key=_SUBTOPOLOGY)
+    has_doubles = any(map(eq, ordered, islice(ordered, 1, None)))
+    return list(dict.fromkeys(ordered)) if has_doubles else ordered
 
 
 def _quotas(
