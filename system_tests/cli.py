@@ -22,6 +22,11 @@ class _RollingBounce(LazyGroup):
             "explore_command",
             "Try every order in which a small group can be bounced.",
         ),
+        "matrix": Subcommand(
+            "system_tests.matrix_command",
+            "matrix",
+            "Say how a group gets from any release to any other, and why.",
+        ),
     }
 
 

@@ -95,10 +95,13 @@ class Expectation:
 def route(old: Release, new: Release) -> tuple[str, ...]:
     """Return where to stop over so that every leg is a rolling one; empty if nothing helps.
 
-    The newest of the path's bridges comes first, since it has the fewest open issues.
+    Releases between the two come first, and of those the newest, since it has the fewest open
+    issues.
     """
-    for bridge in reversed(upgrade_path(old, new).bridges):
-        through = find_release(bridge)
+    bridges = [find_release(bridge) for bridge in upgrade_path(old, new).bridges]
+    lower, higher = sorted((old.order, new.order))
+    bridges.sort(key=lambda one: (lower < one.order < higher, one.order), reverse=True)
+    for through in bridges:
         legs = (upgrade_path(old, through), upgrade_path(through, new))
         if through.name not in (old.name, new.name) and all(leg.possible for leg in legs):
             return (through.name,)

@@ -7,9 +7,10 @@ has to help; where a route is named, every leg has to roll.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Final
 
@@ -71,7 +72,8 @@ def gather(old: str, new: str, *, seeds: int = _SEEDS, tries: int = _TRIES) -> C
     """Simulate one pair.
 
     Args:
-        old, new: names of releases.
+        old: name of a release.
+        new: another one.
         seeds: bounces of the expected way.
         tries: the most bounces without a setting, where one is needed.
 
@@ -86,8 +88,8 @@ def gather(old: str, new: str, *, seeds: int = _SEEDS, tries: int = _TRIES) -> C
         unprepared, tried = _break(expected, tries)
         if unprepared is None:
             disagreements.append(
-                f"{expected.old} to {expected.new} is expected to be {expected.outcome}, and {tried}"
-                " bounces without any setting broke no rule"
+                f"{expected.old} to {expected.new} is expected to be {expected.outcome}, and"
+                f" {tried} bounces without any setting broke no rule"
             )
     if expected.fatal_setting and _starts(expected):
         disagreements.append(f"a simulated member starts although {expected.fatal_setting}")
@@ -111,7 +113,7 @@ def _legs(expected: Expectation) -> list[tuple[str, str, bool]]:
     if expected.path.possible:
         return [(expected.old, expected.new, False)]
     stops = (expected.old, *expected.route, expected.new) if expected.route else ()
-    rolling = [(old, new, False) for old, new in zip(stops, stops[1:], strict=False)]
+    rolling = [(old, new, False) for old, new in pairwise(stops)]
     return [*rolling, (expected.old, expected.new, True)]
 
 
@@ -199,7 +201,3 @@ def gather_many(
 
 def _gather_chunk(pairs: Sequence[tuple[str, str]]) -> tuple[CellEvidence, ...]:
     return tuple(gather(old, new) for old, new in pairs)
-
-
-Evidence = Callable[[str, str], CellEvidence | None]
-"""Looks up what is known of a pair; None where nothing was simulated."""
