@@ -27,6 +27,11 @@ class _RollingBounce(LazyGroup):
             "matrix",
             "Say how a group gets from any release to any other, and why.",
         ),
+        "plan": Subcommand(
+            "system_tests.plan_command",
+            "plan",
+            "Say step by step how to upgrade, what it costs, and the way back.",
+        ),
     }
 
 
