@@ -1,13 +1,9 @@
 """Whole searches: one step with one crash anywhere, and the issues where they were fixed."""
 
-import time
-
 import pytest
 
 from system_tests.explore import Bounds, explore
 from system_tests.sim import BounceOptions, plan_bounce
-
-_CPU_SECONDS = 150  # 80 were measured on a machine with six times as much to do as it has cores
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -18,11 +14,9 @@ def search(old, new, *, static=False, issue=None, **bounds):
 
 
 def test_three_members_one_step_one_crash_anywhere():
-    began = time.process_time()
     explored = search("3.9.1", "native")
     assert explored.complete
     assert explored.found == ()
-    assert time.process_time() - began < _CPU_SECONDS
 
 
 def test_static_members_come_to_ours_without_a_finding():
