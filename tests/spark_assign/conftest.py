@@ -1,0 +1,22 @@
+"""One Spark session for all tests of the job; without Java they are skipped with one sentence."""
+
+import os
+
+import pytest
+
+from spark_assign.errors import SparkUnavailable
+from spark_assign.session import session
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A local session with two cores, few partitions, no UI."""
+    try:
+        started = session("tests", cores=2, driver_memory="1g")
+    except SparkUnavailable as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"Spark tests need Java: {error}")
+    started.conf.set("spark.sql.shuffle.partitions", "4")
+    yield started
+    started.stop()
