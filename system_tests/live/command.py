@@ -17,7 +17,8 @@ from system_tests.live.path import PathError, Switches, plan_path
 from system_tests.live.plan import LiveOptions, LivePlan
 from system_tests.live.report import outcome_json, summary_lines
 from system_tests.live.screen import PlainScreen, SilentScreen, TerminalScreen
-from system_tests.live.world import SurroundingsError
+from system_tests.real.jars import broker_release
+from system_tests.surroundings import SurroundingsError
 from system_tests.trace import LEGEND
 
 _EXIT_BAD = 1
@@ -34,6 +35,7 @@ Examples:
   rolling-bounce live --from 0.10.2 --to 2.0 --no-pin   what happens without it
   rolling-bounce live --from 2.8 --to 3.2 --members 5 --kill leader
   rolling-bounce live --from 3.1 --to native --format json | jq .checks
+  rolling-bounce live --from 2.8 --to native --broker kafka:3.9    on a real Kafka
 
 \b
 The trace has a lane per member:
@@ -41,7 +43,7 @@ The trace has a lane per member:
 
 \b
 Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible path,
-3 the surroundings failed (no broker, port in use).
+3 the surroundings failed (no broker, no Java, port in use).
 """
 
 
@@ -82,7 +84,12 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     "--bootstrap-server", metavar="HOST:PORT", help="A broker instead of the embedded one."
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Of the embedded broker; 0: any free."
+    "--broker",
+    metavar="kafka:RELEASE",
+    help="Start a real Kafka for it: kafka:3.9, kafka:4 (the newest). Needs the extra `real`.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Of the broker; 0: any free one."
 )
 @click.option(
     "--session-timeout-ms", type=click.IntRange(1000, 300_000), default=6000, show_default=True
@@ -134,7 +141,9 @@ def live(**given: Any) -> None:
 def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
     """Check everything that can be checked before anything is started."""
     names = member_names(given["members"])
+    broker = given["broker"]
     try:
+        broker = broker and broker_release(broker)
         check_order(given["order"], names)
         if given["kill"] not in (None, "leader"):
             find_member(given["kill"], names)
@@ -156,6 +165,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         kill=given["kill"],
         garbage=given["garbage"],
         bootstrap_server=given["bootstrap_server"],
+        broker=broker,
         port=given["port"],
         session_timeout_ms=given["session_timeout_ms"],
         heartbeat_ms=given["heartbeat_ms"],
@@ -186,7 +196,11 @@ _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
     ),
     (
         lambda given: given["bootstrap_server"] is not None and given["port"] != 0,
-        "--port is the embedded broker's; leave it or --bootstrap-server out",
+        "--port is that of a broker to start; leave it or --bootstrap-server out",
+    ),
+    (
+        lambda given: given["bootstrap_server"] is not None and given["broker"] is not None,
+        "--broker starts one and --bootstrap-server names one; leave one of them out",
     ),
     (
         lambda given: not isfinite(given["rate"]) or not isfinite(given["timeout_s"]),

@@ -44,7 +44,10 @@ class LivePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOptions:
-    """The numbers of one experiment; times in the unit of their name."""
+    """The numbers of one experiment; times in the unit of their name.
+
+    `broker` is the release of a real Kafka broker to start, or None for the embedded one.
+    """
 
     members: int = 3
     partitions: int = 6
@@ -55,6 +58,7 @@ class LiveOptions:
     kill: str | None = None
     garbage: bool = False
     bootstrap_server: str | None = None
+    broker: str | None = None
     port: int = 0
     session_timeout_ms: int = 6000
     heartbeat_ms: int = 300

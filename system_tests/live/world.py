@@ -1,4 +1,4 @@
-"""Where an experiment runs: the embedded broker in a thread, or a broker that is already there."""
+"""Where an experiment runs: a broker of its own, embedded or real, or one that is there."""
 
 import os
 import uuid
@@ -11,15 +11,12 @@ from kafka.errors import KafkaError
 
 from system_tests.broker import BrokerConfig, running_broker
 from system_tests.live.plan import LiveOptions
+from system_tests.surroundings import SurroundingsError
 
 _TOPIC = "words"
 _GROUP = "word-count"
 _CONNECT_MS = 5000
 _UNIQUE = 8
-
-
-class SurroundingsError(Exception):
-    """Something around the experiment failed: no broker, a port in use; the message says what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,8 @@ def open_world(options: LiveOptions) -> Iterator[World]:
         with _topic(world, options.partitions, keep=False):
             yield world
         return
-    with _embedded_broker(options) as bootstrap_servers:
+    broker = _embedded_broker if options.broker is None else _real_broker
+    with broker(options) as bootstrap_servers:
         world = World(bootstrap_servers=bootstrap_servers, group_id=_GROUP, topic=_TOPIC)
         with _topic(world, options.partitions, keep=True):
             yield world
@@ -70,6 +68,15 @@ def _embedded_broker(options: LiveOptions) -> Iterator[str]:
         yield ",".join(broker.bootstrap_servers)
     finally:
         context.__exit__(None, None, None)
+
+
+@contextmanager
+def _real_broker(options: LiveOptions) -> Iterator[str]:
+    # Looked up when asked for: the other brokers need neither jars nor Java.
+    from system_tests.real.broker import running_real_broker  # noqa: PLC0415
+
+    with running_real_broker(options.broker or "", port=options.port) as broker:
+        yield broker.bootstrap_servers
 
 
 @contextmanager

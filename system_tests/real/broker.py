@@ -1,0 +1,270 @@
+"""One real Kafka broker: KRaft, a single node on loopback, in a folder of its own.
+
+The settings run unchanged on 3.9 and 4.x. The broker is the child of a keeper process, which ends
+it and removes its folder even when this process is killed.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from signal import SIGCONT, SIGKILL, SIGSTOP
+from time import monotonic, sleep
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from system_tests.real.jars import broker_jars
+from system_tests.real.java import find_java
+from system_tests.surroundings import SurroundingsError
+
+_HOST = "127.0.0.1"
+_CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+_FORMAT_S = 60
+_READY_S = 60.0
+_STOP_S = 20.0
+_ATTEMPT_MS = 1000
+_RETRY_S = 0.1
+_LOG_TAIL = 4096
+# Tests start several JVMs on two cores: the first compiler alone, and one thread for the heap.
+JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
+
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{host}:{controller_port}
+listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+log.dirs={data}
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
+num.network.threads=2
+num.io.threads=4
+log.cleaner.dedupe.buffer.size=4194304
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+auto.create.topics.enable=false
+"""
+
+
+class RealBroker:
+    """A broker process: started, stopped, killed and started again on the same data.
+
+    Args:
+        release: exact name of a Kafka release, 3.3 or newer.
+        port: where clients connect; 0 takes a free one.
+
+    Raises:
+        SurroundingsError: its jars or a Java cannot be had, or its folder cannot be made.
+    """
+
+    def __init__(self, release: str, *, port: int = 0) -> None:
+        self.release = release
+        self._jars = broker_jars(release)
+        self._java = find_java()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
+        self.port = port or _free_port()
+        self._controller_port = _free_port()
+        self._keeper: subprocess.Popen[str] | None = None
+        self.pid: int | None = None
+        self._is_formatted = False
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to."""
+        return f"{_HOST}:{self.port}"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process is there."""
+        return self._keeper is not None and self._keeper.poll() is None
+
+    def start(self) -> None:
+        """Start it, on its former data if it ran before, and wait until it answers.
+
+        Raises:
+            SurroundingsError: it ended, or did not answer in a minute.
+        """
+        if not self._is_formatted:
+            self._format()
+        with self._log.open("ab") as log:
+            self._keeper = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "system_tests.real.keeper", str(self._folder)),
+                    *(*self._command(), "kafka.Kafka", str(self._properties)),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        said = self._keeper.stdout.readline() if self._keeper.stdout else ""
+        self.pid = int(said) if said.strip() else None
+        self._wait_ready()
+
+    def stop(self) -> None:
+        """Stop it cleanly and keep its data; kill it if it takes longer than 20 s."""
+        self._end(lambda keeper: keeper.terminate())
+
+    def kill(self) -> None:
+        """SIGKILL it and keep its data."""
+        self._end(lambda _: send_signal(self.pid, SIGKILL))
+
+    def pause(self) -> None:
+        """SIGSTOP: it keeps its connections and answers nobody."""
+        send_signal(self.pid, SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        send_signal(self.pid, SIGCONT)
+
+    def close(self) -> None:
+        """Stop it and remove its data."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def last_lines(self, count: int = 20) -> list[str]:
+        """The end of its log: warnings and errors, and what the group coordinator decided."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, self._log.stat().st_size - _LOG_TAIL))
+                return log.read().decode(errors="replace").splitlines()[-count:]
+        except OSError:
+            return []
+
+    # Steps
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "broker.log"
+
+    @property
+    def _properties(self) -> Path:
+        return self._folder / "server.properties"
+
+    def _command(self) -> tuple[str, ...]:
+        levels = ("kafka.coordinator.group=info", "org.apache.kafka.coordinator.group=info")
+        return (
+            str(self._java.executable),
+            *JVM_OPTIONS,
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            *(f"-Dorg.slf4j.simpleLogger.log.{level}" for level in levels),
+            "-cp",
+            ":".join(str(jar) for jar in self._jars),
+        )
+
+    def _format(self) -> None:
+        self._properties.write_text(
+            _PROPERTIES.format(
+                host=_HOST,
+                port=self.port,
+                controller_port=self._controller_port,
+                data=self._folder / "data",
+            ),
+            encoding="utf-8",
+        )
+        done = subprocess.run(
+            [
+                *(*self._command(), "kafka.tools.StorageTool"),
+                *("format", "-t", _CLUSTER_ID, "-c", str(self._properties)),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=_FORMAT_S,
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.strip() or done.stdout.strip() or "it said nothing"
+            last = said.splitlines()[-1]
+            raise SurroundingsError(f"Kafka {self.release} cannot format its folder: {last}")
+        self._is_formatted = True
+
+    def _wait_ready(self) -> None:
+        deadline = monotonic() + _READY_S
+        while self.is_running and monotonic() < deadline:
+            if _answers(self.bootstrap_servers):
+                return
+            sleep(_RETRY_S)
+        what = "did not answer in a minute" if self.is_running else "ended while it started"
+        last = self.last_lines(1)
+        self.kill()
+        raise SurroundingsError(
+            f"Kafka {self.release} on port {self.port} {what}: "
+            f"{last[0] if last else 'its log is empty'}; try again, or another port"
+        )
+
+    def _end(self, how: Callable[[subprocess.Popen[str]], None]) -> None:
+        keeper = self._keeper
+        if keeper is None:
+            return
+        if keeper.poll() is None:
+            how(keeper)
+            try:
+                keeper.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                send_signal(self.pid, SIGKILL)
+                keeper.wait()
+        with ExitStack() as stack:
+            for pipe in (keeper.stdin, keeper.stdout):
+                if pipe is not None:
+                    stack.callback(pipe.close)
+        self._keeper = self.pid = None
+
+
+@contextmanager
+def running_real_broker(release: str, *, port: int = 0) -> Iterator[RealBroker]:
+    """Provide a running broker, and leave nothing of it behind.
+
+    Raises:
+        SurroundingsError: it cannot be had or started.
+    """
+    broker = RealBroker(release, port=port)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.close()
+
+
+def _answers(bootstrap_servers: str) -> bool:
+    """Whether a broker answers there; a connection alone comes too early."""
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap_servers,
+            request_timeout_ms=_ATTEMPT_MS,
+            bootstrap_timeout_ms=_ATTEMPT_MS,
+        )
+    except (KafkaError, ValueError):
+        return False
+    try:
+        return bool(admin.describe_cluster().get("brokers"))
+    except KafkaError:
+        return False
+    finally:
+        admin.close()
+
+
+def send_signal(pid: int | None, number: int) -> None:
+    """Send a signal to a process that may be gone."""
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _free_port() -> int:
+    with socket.create_server((_HOST, 0)) as server:
+        return int(server.getsockname()[1])

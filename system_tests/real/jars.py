@@ -1,0 +1,253 @@
+"""The published jars of a release, by coordinates.
+
+Fetched with the Ivy that PySpark brings, into one cache that all releases share; a list with
+checksums says which jars a release needs. What is there and unchanged is used without the network.
+`checksums.txt` pins what this project's own tests use.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from probing import RELEASES, ReleaseError, find_release
+from system_tests.real.java import find_java
+from system_tests.surroundings import SurroundingsError
+
+FOLDER_VARIABLE = "STREAMS_REBALANCE_JARS"
+SETTINGS_VARIABLE = "STREAMS_REBALANCE_IVY_SETTINGS"
+
+_KAFKA = "org.apache.kafka"
+_BROKER = "kafka_2.13"
+_STREAMS = "kafka-streams"
+_LOGGING = ("org.slf4j", "slf4j-simple", "1.7.36")
+# Native libraries of state stores on disk: 50 MB a release, and the stores here are in memory.
+_LEFT_OUT = ("rocksdbjni",)
+# The first release whose KRaft mode was declared ready for production.
+_OLDEST_BROKER = (3, 3, 0)
+_FETCH_S = 900
+_CHUNK = 1 << 20
+_FAULT = re.compile("not found|[Ee]rror|xception")
+_COMPLAINT = re.compile(r"(?:::|SERVER ERROR:|java\.[\w.]+Exception:?) *(\S.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is fetched together: `name` is that of its list."""
+
+    name: str
+    coordinates: tuple[tuple[str, str, str], ...]
+    without_zookeeper: bool
+
+    def ivy_file(self) -> str:
+        """Say it in Ivy's words."""
+        dependencies = "".join(
+            f'<dependency org="{org}" name="{name}" rev={quoteattr(rev)} conf="default->default"/>'
+            for org, name, rev in self.coordinates
+        )
+        left_out = "".join(f'<exclude module="{module}"/>' for module in _LEFT_OUT)
+        if self.without_zookeeper:
+            left_out += '<exclude module="zookeeper"/>'
+        return (
+            '<ivy-module version="2.0">'
+            f"<info organisation='streams-rebalance' module={quoteattr(self.name)}/>"
+            '<configurations><conf name="default"/></configurations>'
+            f"<dependencies>{dependencies}{left_out}</dependencies></ivy-module>"
+        )
+
+
+def broker_release(name: str) -> str:
+    """Resolve what `--broker` takes: `kafka:3.9`, `kafka:4` (its newest), `kafka:3.9.1`.
+
+    Raises:
+        ReleaseError: no broker has this name, or it cannot run without ZooKeeper.
+    """
+    kind, _, asked = name.partition(":")
+    if kind != "kafka" or not asked:
+        raise ReleaseError(
+            f"broker {name!r} is unknown; say kafka:RELEASE, as kafka:3.9 or kafka:4"
+        )
+    newest = [
+        release
+        for release in RELEASES
+        if asked.isdigit() and not release.is_native and release.order[0] == int(asked)
+    ]
+    release = max(newest, key=lambda found: found.order) if newest else find_release(asked)
+    if release.is_native or release.order < _OLDEST_BROKER:
+        oldest = ".".join(str(number) for number in _OLDEST_BROKER[:2])
+        raise ReleaseError(f"there is no broker {name!r} to start here; take {oldest} or newer")
+    return release.name
+
+
+def broker_jars(release: str) -> tuple[Path, ...]:
+    """Return the class path of a broker, fetched if need be; `release` is an exact name.
+
+    Raises:
+        SurroundingsError: the jars cannot be had.
+    """
+    return _jars(
+        _Wanted(
+            name=f"broker-{release}",
+            coordinates=((_KAFKA, _BROKER, release), _LOGGING),
+            without_zookeeper=False,
+        )
+    )
+
+
+def streams_jars(release: str) -> tuple[Path, ...]:
+    """Return the class path of a Kafka Streams member; `release` is an exact name.
+
+    Raises:
+        SurroundingsError: the jars cannot be had.
+    """
+    return _jars(
+        _Wanted(
+            name=f"streams-{release}",
+            coordinates=((_KAFKA, _STREAMS, release), _LOGGING),
+            without_zookeeper=True,
+        )
+    )
+
+
+def jar_folder() -> Path:
+    """Where jars are kept: the folder of the variable, the checkout's `.jars`, or the cache."""
+    given = os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return Path(given)
+    checkout = Path(__file__).parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / ".jars"
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "streams-rebalance" / "jars"
+
+
+def _jars(wanted: _Wanted) -> tuple[Path, ...]:
+    folder = jar_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder):
+            found = _listed(folder, wanted.name)
+            if found is None:
+                _fetch(folder, wanted)
+                found = _listed(folder, wanted.name)
+    except OSError as error:
+        raise SurroundingsError(
+            f"jars cannot be kept in {folder}: {error}; set {FOLDER_VARIABLE} to another folder"
+        ) from error
+    if found is None:
+        raise SurroundingsError(
+            f"the jars in {folder} change while they are read; fetch them again"
+        )
+    return found
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes out: Ivy's cache has one writer at a time."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _listed(folder: Path, name: str) -> tuple[Path, ...] | None:
+    """Read the list of a release; None when there is none or a jar of it is not as it was."""
+    try:
+        rows = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        jars = tuple((folder / row["jar"], row["sha256"]) for row in rows)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if not jars or any(not jar.is_file() or _sha256(jar) != told for jar, told in jars):
+        return None
+    return tuple(jar for jar, _ in jars)
+
+
+def _fetch(folder: Path, wanted: _Wanted) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        ivy_file, paths_file = Path(work) / "ivy.xml", Path(work) / "paths"
+        ivy_file.write_text(wanted.ivy_file(), encoding="utf-8")
+        settings = os.environ.get(SETTINGS_VARIABLE)
+        command = [
+            *(str(find_java().executable), "-Xmx256m", "-jar", str(_ivy_jar())),
+            *(("-settings", settings) if settings else ()),
+            *("-cache", str(folder / "ivy"), "-ivy", str(ivy_file), "-confs", "default"),
+            *("-cachepath", str(paths_file)),
+        ]
+        _run_ivy(command, wanted)
+        paths = [Path(p) for p in paths_file.read_text(encoding="utf-8").strip().split(os.pathsep)]
+        rows = [
+            {"jar": str(path.relative_to(folder)), "sha256": _sha256(path)}
+            for path in sorted(paths)
+        ]
+        _check_pins(rows)
+        listed = Path(work) / "list.json"
+        listed.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        listed.replace(folder / f"{wanted.name}.json")
+
+
+def _run_ivy(command: Sequence[str], wanted: _Wanted) -> None:
+    what = " and ".join(":".join(row) for row in wanted.coordinates)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_FETCH_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SurroundingsError(
+            f"fetching {what} took longer than {_FETCH_S} s; try again, what is here is kept"
+        ) from error
+    if done.returncode:
+        complaints = [
+            found[1]
+            for line in (done.stdout + done.stderr).splitlines()
+            if (found := _COMPLAINT.search(line)) and _FAULT.search(line)
+        ]
+        why = complaints[0] if complaints else f"Ivy ended with status {done.returncode}"
+        raise SurroundingsError(
+            f"{what} cannot be fetched ({why}); check the release and the network, or name a "
+            f"mirror by an Ivy settings file in {SETTINGS_VARIABLE}"
+        )
+
+
+def _ivy_jar() -> Path:
+    package = find_spec("pyspark")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        for jar in sorted(Path(folder).glob("jars/ivy-*.jar")):
+            return jar
+    raise SurroundingsError(
+        "no Ivy is here to fetch jars with; install the extra `real`, which brings PySpark's"
+    )
+
+
+def _check_pins(rows: Sequence[dict[str, str]]) -> None:
+    pins = _pins()
+    for row in rows:
+        name = Path(row["jar"]).name
+        if pins.get(name, row["sha256"]) != row["sha256"]:
+            raise SurroundingsError(
+                f"{name} came with SHA-256 {row['sha256']}, which is not the one in "
+                "checksums.txt; somebody changed it on the way: do not use it"
+            )
+
+
+@cache
+def _pins() -> dict[str, str]:
+    text = Path(__file__).with_name("checksums.txt").read_text(encoding="utf-8")
+    rows = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
+    return {name: sha256 for sha256, name in rows}
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
