@@ -5,7 +5,7 @@ Sans-IO apart from `adapters` (which connect a client library) and `cli`.
 
 import logging
 
-from assignor.config import AssignmentConfig, config_from_mapping
+from assignor.config import AssignmentConfig, config_from_mapping, setting_value
 from assignor.errors import (
     ConfigError,
     CopartitionMismatch,
@@ -41,6 +41,7 @@ from assignor.problem import (
     read_problem,
     result_of,
 )
+from assignor.simulate import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
@@ -50,10 +51,18 @@ from assignor.state import (
     Strategy,
     TaskAssignment,
     group_state,
+    lag_warnings,
     validate,
 )
 from assignor.sticky import sticky
-from assignor.strategies import STRATEGIES, default_standbys, find_strategy, identity
+from assignor.strategies import (
+    STRATEGIES,
+    default_standbys,
+    find_strategy,
+    identity,
+    named_strategy,
+    run_strategy,
+)
 from assignor.subscriptions import GroupMember
 from assignor.threads import assign_threads
 from assignor.topology import RepartitionTopic, Subtopology, Topology
@@ -80,6 +89,7 @@ __all__ = [
     "MemberIdentity",
     "MemberRefused",
     "MissingSourceTopic",
+    "Moves",
     "Observation",
     "Observer",
     "PartitionCountUnknown",
@@ -89,6 +99,7 @@ __all__ = [
     "Received",
     "RejoinRequested",
     "RepartitionTopic",
+    "Round",
     "Strategy",
     "StreamsMember",
     "SubscriptionWritten",
@@ -102,6 +113,7 @@ __all__ = [
     "TopologyError",
     "assign_group",
     "assign_threads",
+    "clients_after",
     "config_from_mapping",
     "default_standbys",
     "fallback_prior",
@@ -109,11 +121,19 @@ __all__ = [
     "group_state",
     "high_availability",
     "identity",
+    "lag_warnings",
+    "moves_of",
+    "named_strategy",
     "parse_problem",
     "plan_tasks",
+    "play",
     "read_problem",
+    "regroup",
     "result_of",
+    "run_strategy",
+    "setting_value",
     "sticky",
+    "totals",
     "validate",
 ]
 

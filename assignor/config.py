@@ -6,6 +6,7 @@ refused with the nearest known one.
 """
 
 import difflib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -119,3 +120,19 @@ def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
         value = settings[given]
         values[name] = tuple(value) if isinstance(value, list) else value
     return AssignmentConfig(**values)
+
+
+def setting_value(name: str, text: str) -> Any:
+    """A setting's value from text: JSON or else the text itself; tags are comma separated.
+
+    >>> setting_value("num.standby.replicas", "1")
+    1
+    >>> setting_value("rack.aware.assignment.tags", "zone,cluster")
+    ['zone', 'cluster']
+    """
+    if name.replace("_", ".") == "rack.aware.assignment.tags":
+        return [tag for tag in text.split(",") if tag]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

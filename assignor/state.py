@@ -7,7 +7,7 @@ nothing here is of size T x C.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -173,11 +173,10 @@ def group_state(
     _check_clients(ordered)
     warnings: list[str] = []
     owner = _owners(ordered, index_by_task, warnings)
-    ends = _ends(ordered_tasks, end_offset_sums or {})
-    copy_task, copy_client, copy_lag, stalled = _copies(ordered, index_by_task, ends, warnings)
+    copy_task, copy_client, copy_lag, stalled = _copies(ordered, index_by_task)
     stateful = frozenset(stateful_tasks)
     count = len(ordered_tasks)
-    return GroupState(
+    state = GroupState(
         tasks=ordered_tasks,
         stateful=np.fromiter((task in stateful for task in ordered_tasks), np.bool_, count),
         subtopology=np.fromiter((task.subtopology for task in ordered_tasks), np.int64, count),
@@ -188,15 +187,26 @@ def group_state(
         copy_client=copy_client,
         copy_lag=copy_lag,
         copy_stalled=stalled,
-        end_offset_sums=ends,
+        end_offset_sums=_ends(ordered_tasks, end_offset_sums or {}),
         racks=tuple(client.rack for client in ordered),
         tags=tuple(client.tags for client in ordered),
         config=config or AssignmentConfig(),
         weights=_weights(ordered_tasks, weights),
         partition_racks=_racks(ordered_tasks, partition_racks),
         changelog_racks=_racks(ordered_tasks, changelog_racks),
-        warnings=tuple(warnings),
     )
+    return replace(state, warnings=(*warnings, *lag_warnings(state)))
+
+
+def lag_warnings(state: GroupState) -> tuple[str, ...]:
+    """What is odd about the lags: one above the end offset sum is taken as it is."""
+    ends = state.end_offset_sums[state.copy_task()]
+    above = np.flatnonzero((state.copy_lag > ends) & (state.copy_lag != LAG_UNKNOWN))
+    if not len(above):
+        return ()
+    name = state.clients[int(state.copy_client[above[0]])]
+    said = f"{len(above)} lags are above the end offset sum, the first on {name}"
+    return (f"{said}; its state may be corrupted",)
 
 
 def _owners(
@@ -230,10 +240,7 @@ def _ends(tasks: Sequence[TaskId], end_offset_sums: Mapping[TaskId, int]) -> Int
 
 
 def _copies(
-    ordered: Sequence[ClientInput],
-    index_by_task: Mapping[TaskId, int],
-    ends: IntArray,
-    warnings: list[str],
+    ordered: Sequence[ClientInput], index_by_task: Mapping[TaskId, int]
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
     """Columns task, client, lag and stalled of the reported copies, sorted by task and client."""
     rows: list[tuple[int, int, int, int]] = []
@@ -248,14 +255,6 @@ def _copies(
     rows.sort()
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
     task, lag, before_lag = table[:, 0].copy(), table[:, 2].copy(), table[:, 3]
-    above = (lag > ends[task]) & (lag != LAG_UNKNOWN)
-    if above.any():
-        first = int(np.flatnonzero(above)[0])
-        name = ordered[int(table[first, 1])].process_id
-        warnings.append(
-            f"{int(above.sum())} lags are above the end offset sum, the first on {name}; "
-            "its state may be corrupted"
-        )
     stalled = (before_lag >= 0) & (lag >= before_lag) & (lag > 0)
     return task, table[:, 1].copy(), lag, stalled
 

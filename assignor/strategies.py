@@ -6,6 +6,7 @@ name is expected. What it answers is checked by `validate` before anybody hears 
 
 import difflib
 import importlib
+import sys
 from types import MappingProxyType
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from assignor.bands import fill, place_stateless, quotas
 from assignor.errors import ConfigError
 from assignor.standbys import target_standbys
-from assignor.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment
+from assignor.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment, validate
+from encoding import RebalanceError
 
 # name -> (module, attribute): a strategy is imported when it is asked for.
 STRATEGIES = MappingProxyType(
@@ -39,6 +41,45 @@ def find_strategy(name: str) -> Strategy:
         raise ConfigError(f"unknown strategy {name!r}; {hint}")
     strategy: Strategy = getattr(importlib.import_module(entry[0]), entry[1])
     return strategy
+
+
+def named_strategy(name: str) -> Strategy:
+    """A strategy by its name, or a callable of the user's own by MODULE:CALLABLE.
+
+    Raises:
+        ConfigError: there is none of that name, no such module, or it cannot be called.
+    """
+    if ":" not in name:
+        return find_strategy(name)
+    module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        raise ConfigError(str(error)) from None
+    if not callable(found):
+        raise ConfigError(f"module {module} has no callable {attribute}")
+    strategy: Strategy = found
+    return strategy
+
+
+def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
+    """The strategy's answer, valid.
+
+    Raises:
+        ConfigError: the strategy failed or broke a rule; the message says which.
+    """
+    try:
+        assignment = strategy(state)
+        wrong = validate(state, assignment)
+    except RebalanceError:
+        raise
+    except Exception as error:  # a user's strategy may raise anything
+        raise ConfigError(f"the strategy failed, {type(error).__name__}: {error}") from error
+    if wrong:
+        raise ConfigError(f"the strategy's answer is not valid: {'; '.join(wrong[:3])}")
+    return assignment
 
 
 def identity(state: GroupState) -> TaskAssignment:

@@ -4,7 +4,6 @@ A problem that makes no sense is answered in its place with its error, so that t
 answered all the same; the exit status says in the end that there was one.
 """
 
-import importlib
 import json
 import sys
 import time
@@ -14,12 +13,13 @@ from typing import IO, Any
 import click
 
 from assignor.cli.assign_text import print_answer, print_rounds
+from assignor.config import setting_value
 from assignor.errors import ConfigError
 from assignor.problem import LagMemory, Problem, parse_problem, read_problem, result_of
 from assignor.problem_events import play_problem
 from assignor.simulate import Round, totals
-from assignor.state import Strategy, TaskAssignment, validate
-from assignor.strategies import STRATEGIES, find_strategy
+from assignor.state import Strategy
+from assignor.strategies import STRATEGIES, named_strategy, run_strategy
 from encoding import RebalanceError
 
 LINE_LIMIT = 1 << 30
@@ -63,7 +63,7 @@ def assign(
     """Entry point of the subcommand."""
     try:
         strategy = named_strategy(name)
-    except (ConfigError, ModuleNotFoundError) as error:
+    except ConfigError as error:
         raise BadInput(f"{error}.") from None
     given = dict(setting_of(text) for text in settings)
     memory = LagMemory()
@@ -86,35 +86,12 @@ def assign(
     sys.exit(2 if failed else int(endless))
 
 
-def named_strategy(name: str) -> Strategy:
-    """A strategy by its name, or a callable of the user's own by MODULE:CALLABLE.
-
-    Raises:
-        ConfigError: there is none of that name, or it cannot be called.
-        ModuleNotFoundError: there is no such module.
-    """
-    if ":" not in name:
-        return find_strategy(name)
-    module, _, attribute = name.partition(":")
-    sys.path.insert(0, "")
-    found = getattr(importlib.import_module(module), attribute, None)
-    if not callable(found):
-        raise ConfigError(f"module {module} has no callable {attribute}")
-    strategy: Strategy = found
-    return strategy
-
-
 def setting_of(text: str) -> tuple[str, Any]:
-    """One KEY=VALUE of --config; values are JSON or else text, tags a comma separated list."""
+    """One KEY=VALUE of --config."""
     key, sign, value = text.partition("=")
     if not sign:
         raise BadInput(f"--config {text} has no value; write KEY=VALUE.")
-    if key.replace("_", ".") == "rack.aware.assignment.tags":
-        return key, [tag for tag in value.split(",") if tag]
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
+    return key, setting_value(key, value)
 
 
 def problem_lines(stream: IO[bytes]) -> Iterator[str]:
@@ -126,27 +103,9 @@ def problem_lines(stream: IO[bytes]) -> Iterator[str]:
             yield line.decode("utf-8", errors="replace")
 
 
-def checked(problem: Problem, strategy: Strategy) -> TaskAssignment:
-    """The strategy's answer, valid.
-
-    Raises:
-        ConfigError: the strategy failed or broke a rule; the message says which.
-    """
-    try:
-        assignment = strategy(problem.state)
-        wrong = validate(problem.state, assignment)
-    except RebalanceError:
-        raise
-    except Exception as error:  # a user's strategy may raise anything
-        raise ConfigError(f"the strategy failed, {type(error).__name__}: {error}") from error
-    if wrong:
-        raise ConfigError(f"the strategy's answer is not valid: {'; '.join(wrong[:3])}")
-    return assignment
-
-
 def _answer(problem: Problem, strategy: Strategy, name: str, style: str) -> None:
     started = time.perf_counter()
-    assignment = checked(problem, strategy)
+    assignment = run_strategy(problem.state, strategy)
     millis = (time.perf_counter() - started) * 1000
     if style == "json":
         _emit(result_of(problem, assignment, assignor=name, millis=millis))

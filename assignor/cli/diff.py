@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 from rich.text import Text
 
-from assignor.cli.assign import BadInput, checked, named_strategy, problem_lines, setting_of
+from assignor.cli.assign import BadInput, problem_lines, setting_of
 from assignor.cli.assign_text import text_console
 from assignor.cli.explain import folded, shortener
 from assignor.errors import ConfigError
@@ -19,7 +19,7 @@ from assignor.reasons_facts import Facts, facts_of
 from assignor.reasons_moves import Move, diff_of, joined
 from assignor.reasons_placed import answer_of, regrouped
 from assignor.state import NOBODY, GroupState, TaskAssignment
-from assignor.strategies import STRATEGIES
+from assignor.strategies import STRATEGIES, named_strategy, run_strategy
 from encoding import RebalanceError
 
 _SHOWN, _PAIRS = 6, 6
@@ -84,7 +84,7 @@ def diff(
         try:
             if b is None:
                 problem = read_problem(data, settings=given)
-                state, answer = problem.state, checked(problem, strategy)
+                state, answer = problem.state, run_strategy(problem.state, strategy)
                 tried: tuple[str, ...] = (name,)
             else:
                 state, answer, tried = _two(label, data, after, groups, name=name, given=given)

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from assignor.cli.assign import BadInput, checked, named_strategy, problem_lines, setting_of
+from assignor.cli.assign import BadInput, problem_lines, setting_of
 from assignor.cli.assign_text import short_id, text_console
 from assignor.errors import ConfigError
 from assignor.problem import Problem, parse_problem, read_problem
@@ -20,6 +20,7 @@ from assignor.reasons_changes import Change, changes
 from assignor.reasons_copies import copy_reason, dropped, dropped_reason
 from assignor.reasons_facts import Facts, facts_of
 from assignor.state import LAG_RUNNING, LAG_UNKNOWN, NOBODY, GroupState
+from assignor.strategies import named_strategy, run_strategy
 from encoding import RebalanceError, TaskId
 
 _SHOWN = 8
@@ -58,7 +59,7 @@ def explain(
     """Entry point of the subcommand."""
     try:
         strategy = named_strategy(name)
-    except (ConfigError, ModuleNotFoundError) as error:
+    except ConfigError as error:
         raise BadInput(f"{error}.") from None
     given = dict(setting_of(text) for text in settings)
     failed, seen = False, 0
@@ -72,7 +73,7 @@ def explain(
             task = None if task_name is None else task_index(problem, task_name)
             facts = facts_of(
                 problem.state,
-                checked(problem, strategy),
+                run_strategy(problem.state, strategy),
                 strategy=name,
                 name=shortener(problem.state) if style == "text" else None,
             )

@@ -84,7 +84,7 @@ def test_a_strategy_of_your_own_is_named_by_module(monkeypatch):
 
 def test_a_strategy_that_forgets_a_task_is_not_believed(monkeypatch):
     def forget(state):
-        answer = module.find_strategy("sticky")(state)
+        answer = module.named_strategy("sticky")(state)
         answer.active[0] = -1
         return answer
 
