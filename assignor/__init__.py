@@ -5,7 +5,7 @@ Sans-IO apart from `adapters` (which connect a client library) and `cli`.
 
 import logging
 
-from assignor.config import AssignmentConfig, config_from_mapping, setting_value
+from assignor.config import AssignmentConfig, config_from_mapping, setting_texts, setting_value
 from assignor.errors import (
     ConfigError,
     CopartitionMismatch,
@@ -131,6 +131,7 @@ __all__ = [
     "regroup",
     "result_of",
     "run_strategy",
+    "setting_texts",
     "setting_value",
     "sticky",
     "totals",

@@ -136,3 +136,18 @@ def setting_value(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def setting_texts(config: AssignmentConfig) -> dict[str, str]:
+    """Settings that are not the default as texts, by Kafka's names; `setting_value` reads them.
+
+    >>> setting_texts(AssignmentConfig(num_standby_replicas=1))
+    {'num.standby.replicas': '1'}
+    """
+    texts = {}
+    for one in fields(AssignmentConfig):
+        value = getattr(config, one.name)
+        if value != one.default:
+            is_list = isinstance(value, tuple)
+            texts[dotted(one.name)] = ",".join(value) if is_list else json.dumps(value)
+    return texts

@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_assign.errors import OutputInTheWay
+from spark_assign.files import Files
 
 _OWNER = "_owner.json"
 _SUCCESS = "_SUCCESS"
@@ -36,7 +37,7 @@ class Stage:
     """
 
     path: str
-    files: "Files"
+    files: Files
 
     def write(self, frame: DataFrame, name: str = "", *, form: str = "parquet") -> None:
         """Write a table into the directory, or into a folder of it that starts with `_`."""
@@ -47,58 +48,6 @@ class Stage:
     def write_text(self, name: str, text: str) -> None:
         """Write a small file."""
         self.files.write(f"{self.path}/{name}", text)
-
-
-class Files:
-    """The few operations of a Hadoop file system that a commit needs."""
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        """Open the file system that `path` lies on."""
-        # PySpark has no file system of its own; the JVM's is what Spark itself writes with.
-        self._jvm: Any = spark._jvm  # noqa: SLF001 see above
-        conf = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 see above
-        self._fs = self._path(path).getFileSystem(conf)
-
-    def _path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(path)
-
-    def exists(self, path: str) -> bool:
-        """Whether there is a file or directory."""
-        return bool(self._fs.exists(self._path(path)))
-
-    def make(self, path: str) -> None:
-        """Make a directory and its parents."""
-        self._fs.mkdirs(self._path(path))
-
-    def delete(self, path: str) -> None:
-        """Delete a file or a whole directory, if it is there."""
-        self._fs.delete(self._path(path), True)  # noqa: FBT003 a Java method has no keywords
-
-    def rename(self, old: str, new: str) -> None:
-        """Give a directory a name that nothing has.
-
-        Raises:
-            OutputInTheWay: something has it, or the file system refused.
-        """
-        # Hadoop would move `old` into an existing `new`.
-        if self.exists(new) or not self._fs.rename(self._path(old), self._path(new)):
-            raise OutputInTheWay(f"{old} cannot become {new}; is another job writing it?")
-
-    def write(self, path: str, text: str) -> None:
-        """Write a small text file, over an old one."""
-        stream = self._fs.create(self._path(path), True)  # noqa: FBT003 as above
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
-
-    def read(self, path: str, limit: int = 1 << 16) -> str:
-        """The start of a small text file, `limit` bytes at most."""
-        stream = self._fs.open(self._path(path))
-        try:
-            return bytes(stream.readNBytes(limit)).decode("utf-8", errors="replace")
-        finally:
-            stream.close()
 
 
 @contextmanager

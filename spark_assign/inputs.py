@@ -1,0 +1,117 @@
+"""Where groups come from: Parquet, JSON lines, a state directory, or any DataFrame.
+
+What a path holds is told by the names of its files. Columns are checked before anything runs.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
+
+from spark_assign.errors import BadTable
+from spark_assign.files import Files
+from spark_assign.schemas import CLIENT, GROUP, TASK, fitted
+
+Form = Literal["auto", "parquet", "jsonl"]
+_ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
+_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
+# Bytes of a problem's text for each of its tasks, when nothing better is known.
+_BYTES_PER_TASK = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """A table of groups.
+
+    Attributes:
+        frame: in the schema `schemas.GROUP`, or with one text column `value`, a problem a row.
+        is_text: which of the two.
+    """
+
+    frame: DataFrame
+    is_text: bool
+
+    def tasks(self) -> Column:
+        """How many tasks a group has; of a text an estimate."""
+        if self.is_text:
+            return (f.length("value") / f.lit(_BYTES_PER_TASK)).cast("long")
+        return f.coalesce(f.size("tasks.subtopology"), f.lit(0)).cast("long")
+
+
+def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Groups:
+    """The groups under a path.
+
+    Args:
+        spark: the session.
+        path: a file, a directory or a glob; a directory with `tasks` and `clients` in it is a state
+            directory, whose rows have a column `name` for their group.
+        form: what the files are, where their names do not tell.
+
+    Raises:
+        BadTable: nothing is there, files of two kinds are, or a column is missing or of another
+            type.
+    """
+    files = Files(spark, path)
+    if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
+        return from_rows(
+            spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
+        )
+    if (_form_of(files, path) if form == "auto" else form) == "jsonl":
+        return Groups(frame=spark.read.text(path), is_text=True)
+    return from_table(spark.read.parquet(path), what=path)
+
+
+def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups:
+    """Groups from a table with one row per group (`schemas.GROUP`).
+
+    Raises:
+        BadTable: a column is missing or of another type.
+    """
+    return Groups(frame=fitted(frame, GROUP, what=what), is_text=False)
+
+
+def from_rows(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") -> Groups:
+    """Groups from one row per task and one per client, each with a column `name` for its group.
+
+    Raises:
+        BadTable: a column is missing or of another type.
+    """
+    name = GROUP["name"]
+    tasks = fitted(tasks, _named(name, TASK), what=f"{what}, tasks")
+    clients = fitted(clients, _named(name, CLIENT), what=f"{what}, clients")
+    nested = tasks.groupBy("name").agg(
+        f.collect_list(f.struct(*TASK.names)).alias("tasks"),
+    )
+    members = clients.groupBy("name").agg(
+        f.collect_list(f.struct(*CLIENT.names)).alias("clients"),
+    )
+    # Tasks of a group without clients must be rejected, and not lost.
+    frame = nested.join(members, "name", "full_outer")
+    empty = f.lit(None).cast(GROUP["config"].dataType)
+    return Groups(
+        frame=frame.select("name", empty.alias("config"), "tasks", "clients"), is_text=False
+    )
+
+
+def _named(name: StructField, rows: StructType) -> StructType:
+    return StructType([name, *rows.fields])
+
+
+def _form_of(files: Files, path: str) -> str:
+    names = files.data_files(path)
+    if not names:
+        raise BadTable(f"no file with rows under {path}; give Parquet or JSON lines")
+    forms = {_ending(name) for name in names}
+    unknown = next((name for name in names if _ending(name) is None), None)
+    if unknown is not None:
+        raise BadTable(f"{unknown} is neither .parquet nor .jsonl; say what it is with --in-format")
+    if len(forms) > 1:
+        raise BadTable(f"{path} holds both Parquet and JSON lines; give one of them, as a glob")
+    return forms.pop() or ""
+
+
+def _ending(name: str) -> str | None:
+    bare = name.removesuffix(next((end for end in _PACKED if name.endswith(end)), ""))
+    return next((form for end, form in _ENDINGS.items() if bare.endswith(end)), None)
