@@ -9,7 +9,6 @@ stands for it. Exit status 1: a goal is missed.
 """
 
 import argparse
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -24,9 +23,8 @@ from benchmarks.bench_assign_oracles import oracles, port
 from benchmarks.bench_assign_peers import faust_like, kafka_python_sticky
 from benchmarks.bench_assign_quality import play_all
 from benchmarks.bench_assign_random import random_problem
+from benchmarks.bench_assign_sets import SAMPLE, beside, lines, stored
 
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLE = ROOT / "tests/assignor/problems/open_sample.jsonl.gz"
 SUMS = ("rounds", "handoffs", "restores", "stateless_moves", "cold")
 TITLES = {"handoffs": "hand-offs", "stateless_moves": "stateless moves", "cold": "cold starts"}
 GOALS = {"rounds": 0.3, "handoffs": 0.06, "restores": 0.5, "stateless_moves": 0.03, "cold": 1.0}
@@ -70,21 +68,6 @@ def shown(value):
     if isinstance(value, str):
         return value
     return f"{value:,.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
-
-
-def lines(path):
-    found = path if path.exists() else path.with_name(path.name + ".gz")
-    data = found.read_bytes()
-    text = gzip.decompress(data) if found.suffix == ".gz" else data
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def stored(folder, problems):
-    """Java's figures by assignor and problem, from the folder or the problems' own notes."""
-    if folder is not None:
-        return json.loads((folder / "java_metrics.json").read_text())["problems"]
-    notes = {d["name"]: d["note"]["kafka"] for d in problems if "note" in d}
-    return {"high_availability": notes, "sticky": {}}
 
 
 def total(figures, names, key):
@@ -290,12 +273,6 @@ def beyond(board, problems, strategy):
     board.row("answers that shuffled input changes", "0", len(differ), good=not differ)
     moved = speed.moved_by_a_join()
     board.row("tasks that a join moves, of T / C", "<= 1", moved, good=moved <= 1)
-
-
-def beside():
-    """A folder `*/problems` next to the checkout that holds the sets; None without one."""
-    found = sorted(path.parent for path in ROOT.parent.glob("*/problems/open") if path.is_dir())
-    return found[0] if found else None
 
 
 def main():
