@@ -171,7 +171,12 @@ class StreamsMember:
         return value, encode_subscription(value) + self._nonce(value)
 
     def receive(
-        self, partitions: tuple[TopicPartition, ...], user_data: bytes, *, now_ms: int
+        self,
+        partitions: tuple[TopicPartition, ...],
+        user_data: bytes,
+        *,
+        now_ms: int,
+        led_supported_version: int | None = None,
     ) -> Received:
         """Take an answer: tasks are held from now on, and probing says what comes next.
 
@@ -179,6 +184,8 @@ class StreamsMember:
             partitions: what the consumer protocol assigned.
             user_data: the assignment blob.
             now_ms: epoch milliseconds, the clock of `next_rebalance_ms`.
+            led_supported_version: lowest version supported in the group, from whoever led this
+                rebalance; only the model of KIP-268's text asks for it.
         """
         known = self._release.readable_versions
         try:
@@ -193,6 +200,7 @@ class StreamsMember:
             host_missing=self._is_missing(routing),
             next_rebalance_ms=assignment.next_rebalance_ms,
             now_ms=now_ms,
+            led_supported_version=led_supported_version,
             native=_native_answer(assignment) if self._release.is_native else None,
         )
         self.state, commands = member_step(self.state, event)

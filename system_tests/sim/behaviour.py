@@ -6,10 +6,17 @@ release sends and waits for. The facts hang on the release's order and on the is
 in it, never on an experiment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from probing import MemberModel, RebalanceProtocol, Release, find_release
+from probing import (
+    LeaderModel,
+    MemberModel,
+    RebalanceProtocol,
+    Release,
+    ReleaseError,
+    find_release,
+)
 
 _KIP_429 = (2, 4, 0)
 _KIP_568 = (2, 6, 0)
@@ -17,6 +24,8 @@ _KIP_394 = (2, 2, 0)
 _KIP_735 = (3, 0, 0)
 _KIP_814 = (3, 2, 0)
 _FOLLOWUP_ON_THE_WIRE = 7
+_BY_THE_TEXT = "-text"
+_TEXT_SINCE, _TEXT_UNTIL = (2, 0), (2, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +76,39 @@ class Behaviour:
 
 
 @cache
+def find_program(text: str) -> Release:
+    """Return the release that a simulation is asked for.
+
+    Besides the releases of the table there are programs that nobody ever shipped: `2.3.1-text` is
+    2.3.1 with a leader and members as the text of KIP-268 describes them, for 2.0 to 2.3.
+
+    Raises:
+        ReleaseError: no such release, or none that the text speaks of.
+    """
+    if not text.endswith(_BY_THE_TEXT):
+        return find_release(text)
+    shipped = find_release(text.removesuffix(_BY_THE_TEXT))
+    if not _TEXT_SINCE <= shipped.order < _TEXT_UNTIL:
+        raise ReleaseError(
+            f"{text!r} does not exist: the text of KIP-268 stands for 2.0 to 2.3; give"
+            f" {shipped.name}, or one of those with {_BY_THE_TEXT}"
+        )
+    return replace(
+        shipped,
+        name=f"{shipped.name}{_BY_THE_TEXT}",
+        leader_model=LeaderModel.KIP_TEXT,
+        member_model=MemberModel.KIP_TEXT,
+    )
+
+
+@cache
 def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
     """Return the row of a release that was started with `upgrade_from`.
 
     Raises:
         ReleaseError: no such release, or the value is unknown, refused or fatal there.
     """
-    release = find_release(release_name)
+    release = find_program(release_name)
     row = release.started_with(upgrade_from)
     protocol = release.rebalance_protocol if row is None else row.rebalance_protocol
     order = release.order

@@ -8,7 +8,7 @@ liveness: no more faults, and the group has to come to rest.
 
 from dataclasses import dataclass, replace
 
-from probing import find_release
+from system_tests.sim.behaviour import find_program
 from system_tests.sim.checkers import Broken, check_trace
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.happenings import Happening, Settled, Unsettled
@@ -204,7 +204,7 @@ class Bounce:
         broken += check_final_versions(trace, plan.promised_versions, is_uniform=plan.is_uniform)
         if not options.faults:
             broken += check_version_rebalances(trace, bound)
-        shape = shape_of(options, find_release(plan.old), find_release(plan.new))
+        shape = shape_of(options, find_program(plan.old), find_program(plan.new))
         return Outcome(
             asked=self.asked,
             options=options,

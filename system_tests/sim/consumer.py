@@ -115,6 +115,7 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
     thread.generation = answer.generation
     thread.phase = Phase.SYNCING
     thread.leads = answer.leader_id == answer.member_id and not answer.skip_assignment
+    thread.led_supported = None
     assignments: dict[str, bytes] = {}
     if thread.leads:
         try:
@@ -137,6 +138,7 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
             return
         world.record(led.happening)
         thread.followup_remembered = led.remembers_followup
+        thread.led_supported = led.lowest_supported
         thread.lags = led.lags
         assignments = led.assignments
     request = SyncGroup(

@@ -21,9 +21,9 @@ from assignor import (
     sticky,
 )
 from encoding import TaskId, TopicPartition
-from probing import Content, find_release
+from probing import Content
 from system_tests.coordinator import JoinedMember
-from system_tests.sim.behaviour import Behaviour
+from system_tests.sim.behaviour import Behaviour, find_program
 from system_tests.sim.happenings import Answer, Answered
 from system_tests.sim.wire import read_subscription, write_assignment
 
@@ -56,13 +56,14 @@ class Led(NamedTuple):
 
     assignments: dict[str, bytes]
     remembers_followup: bool
+    lowest_supported: int
     lags: Mapping[str, Mapping[TaskId, int]]
     happening: Answered
 
 
 @lru_cache(maxsize=256)
 def _settings(release: str, application: Application) -> LeaderSettings:
-    found = find_release(release)
+    found = find_program(release)
     settings = LeaderSettings(
         release=found, subtopologies=application.subtopologies, config=application.config
     )
@@ -133,6 +134,7 @@ def lead(
     return Led(
         assignments=parts,
         remembers_followup=behaviour.followup_in_memory and any(answer.withheld.values()),
+        lowest_supported=answer.decision.lowest_supported_version,
         lags=answer.lags,
         happening=_happening(behaviour, answer, parts, place),
     )

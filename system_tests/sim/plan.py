@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from probing import RELEASES, Release, find_release, upgrade_path
-from system_tests.sim.behaviour import behaviour_of
+from probing import RELEASES, Release, upgrade_path
+from system_tests.sim.behaviour import behaviour_of, find_program
 from system_tests.sim.known import Shape, known_issues
 from system_tests.sim.scheduler import Scheduler
 
@@ -104,7 +104,7 @@ def plan_bounce(options: BounceOptions) -> Plan:
     """
     if options.old is None or options.new is None:
         raise OptionError("a plan needs both releases; give old and new, or let `draw` choose")
-    old, new = find_release(options.old), find_release(options.new)
+    old, new = find_program(options.old), find_program(options.new)
     path = upgrade_path(old, new)
     asked_for = options.offline or options.force
     if not path.possible and not asked_for:
@@ -157,8 +157,8 @@ def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
         ReleaseError: a release does not exist.
         OptionError: history knows something against every pair.
     """
-    old = None if options.old is None else find_release(options.old)
-    new = None if options.new is None else find_release(options.new)
+    old = None if options.old is None else find_program(options.old)
+    new = None if options.new is None else find_program(options.new)
     if old is not None and new is not None:
         return replace(options, old=old.name, new=new.name)
     for _ in range(_DRAWS):

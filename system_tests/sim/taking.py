@@ -55,7 +55,13 @@ def take(world: "World", thread: StreamThread, data: bytes) -> None:
     before, used_before = thread.owned, thread.streams.state.used_version
     copies = thread.streams.held.standby
     given = tuple(p for p in before if p not in partitions)
-    received = thread.streams.receive(partitions, user_data, now_ms=world.now_ms)
+    received = thread.streams.receive(
+        partitions,
+        user_data,
+        now_ms=world.now_ms,
+        led_supported_version=thread.led_supported,
+    )
+    thread.led_supported = None
     give(world, thread, given)
     ignores = any(isinstance(command, IgnoreTasks) for command in received.commands)
     runs = () if ignores or received.failure else partitions

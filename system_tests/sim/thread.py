@@ -43,6 +43,8 @@ class StreamThread:
         rejoin_needed: its next poll joins; cause: why.
         rejoin_after: the rebalance that is running will be followed by another one at once.
         followup_remembered: a leader before 2.6 remembers that a follow-up is due.
+        led_supported: the lowest version supported in the group that it leads, until it takes its
+            own answer; None for everybody else.
         lags: process id -> lags, as it saw them when it led last.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
@@ -67,6 +69,7 @@ class StreamThread:
     cause: str = Cause.STARTED
     rejoin_after: str = ""
     followup_remembered: bool = False
+    led_supported: int | None = None
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     followup: int = 0
     request: int = 0
@@ -140,6 +143,7 @@ class StreamThread:
         self.owned = ()
         self.rejoin_after = ""
         self.followup_remembered = False
+        self.led_supported = None
         self.lags = {}
         self.followup += 1
         self.request += 1
