@@ -3,11 +3,13 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
+from assignor.cli.lazy import CONTEXT
 from probing import ReleaseError, find_release
+from system_tests.command_options import EXIT_BAD, EXIT_SURROUNDINGS, refuse
 from system_tests.matrix import Kind, all_pairs, expect, kinds, pairs_between
 from system_tests.matrix_evidence import gather_many
 from system_tests.matrix_html import page
@@ -22,10 +24,6 @@ from system_tests.matrix_render import (
     pair_lines,
 )
 from system_tests.matrix_store import Verdict, to_text, verdict_of
-
-_EXIT_BAD = 1
-_EXIT_USAGE = 2
-_EXIT_SURROUNDINGS = 3
 
 _EPILOG = """
 \b
@@ -45,7 +43,7 @@ be written.
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings=CONTEXT)
 @click.option("--kip268", is_flag=True, help="Only KIP-268's seven by seven table.")
 @click.option(
     "--backport/--no-backport",
@@ -74,16 +72,16 @@ def matrix(**given: Any) -> None:
     like any other. RELEASE is x.y for its newest patch, x.y.z, or native.
     """
     if given["kip268"] and (given["old"] or given["new"]):
-        _refuse("--kip268 is a table of its own; leave --from and --to out, or leave it out")
+        refuse("--kip268 is a table of its own; leave --from and --to out, or leave it out")
     if given["backport"] is not None and not given["kip268"]:
-        _refuse("--backport and --no-backport choose cells of --kip268; add it")
+        refuse("--backport and --no-backport choose cells of --kip268; add it")
     partial = given["kip268"] or given["old"] or given["new"]
     if partial and (given["write"] or given["form"] == "markdown"):
-        _refuse("--write and --format markdown are for the whole matrix; leave the choice out")
+        refuse("--write and --format markdown are for the whole matrix; leave the choice out")
     try:
         rows, columns = _axes(given)
     except ReleaseError as error:
-        _refuse(str(error))
+        refuse(str(error))
     cells = kip268_cells(backport=given["backport"]) if given["kip268"] or not partial else ()
     pairs = _pairs(rows, columns, cells, whole=not partial)
     verdicts, objections = _simulate(pairs, given["workers"])
@@ -91,12 +89,11 @@ def matrix(**given: Any) -> None:
         try:
             given["write"].write_text(to_text(verdicts.values()), encoding="utf-8")
         except OSError as error:
-            click.echo(f"rolling-bounce: {error}; choose another file", err=True)
-            sys.exit(_EXIT_SURROUNDINGS)
+            refuse(f"{error}; choose another file", EXIT_SURROUNDINGS)
     click.echo(_render(given["form"], rows, columns, cells, verdicts), nl=False)
     for objection in objections:
         click.echo(f"rolling-bounce: {objection}", err=True)
-    sys.exit(_EXIT_BAD if objections else 0)
+    sys.exit(EXIT_BAD if objections else 0)
 
 
 def _axes(given: dict[str, Any]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
@@ -182,8 +179,3 @@ def _document(
             for old, new in pairs
         ],
     }
-
-
-def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"rolling-bounce: {sentence}", err=True)
-    sys.exit(_EXIT_USAGE)

@@ -4,16 +4,22 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
+from assignor.cli.lazy import CONTEXT
 from probing import ReleaseError, find_release
+from system_tests.command_options import (
+    EXIT_BAD,
+    MAX_MEMBERS,
+    format_option,
+    group_options,
+    partitions_option,
+    refuse,
+)
 from system_tests.plan import PlanStep, UpgradePlan, Use, make_plan
 from system_tests.plan_cost import StepCost, step_costs
-
-_EXIT_BAD = 1
-_EXIT_USAGE = 2
 
 _EPILOG = """
 \b
@@ -28,20 +34,16 @@ Exit status: 0 it rolls, 1 all members have to be stopped, 2 wrong usage.
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--from", "old", required=True, metavar="RELEASE", help="What the group runs.")
-@click.option("--to", "new", required=True, metavar="RELEASE", help="What it is to run.")
+@click.command(epilog=_EPILOG, context_settings=CONTEXT)
+@group_options(members=MAX_MEMBERS)
+@partitions_option()
 @click.option(
     "--uses",
     default="",
     metavar="LIST",
     help=f"What the application uses, out of {','.join(Use)}; default: nothing of it.",
 )
-@click.option("--members", type=click.IntRange(1, 26), default=3, show_default=True)
-@click.option("--partitions", type=click.IntRange(1, 1000), default=6, show_default=True)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 def plan(**given: Any) -> None:
     """Say step by step how to upgrade or roll back, what it costs, and how to return.
 
@@ -51,18 +53,18 @@ def plan(**given: Any) -> None:
     words = [word.strip() for word in given["uses"].split(",") if word.strip()]
     unknown = sorted(set(words) - set(Use))
     if unknown:
-        _refuse(f"no such use: {unknown[0]}; there are {', '.join(Use)}")
+        refuse(f"no such use: {unknown[0]}; there are {', '.join(Use)}")
     try:
         old, new = find_release(given["old"]), find_release(given["new"])
     except ReleaseError as error:
-        _refuse(str(error))
+        refuse(str(error))
     made = make_plan(old, new, frozenset(map(Use, words)))
     costs = step_costs(made, members=given["members"], partitions=given["partitions"])
     if given["form"] == "json":
         click.echo(json.dumps(plan_document(made, costs), indent=2))
     else:
         click.echo("\n".join(plan_lines(made, costs)))
-    sys.exit(0 if made.rolling else _EXIT_BAD)
+    sys.exit(0 if made.rolling else EXIT_BAD)
 
 
 def plan_document(made: UpgradePlan, costs: tuple[StepCost, ...]) -> dict[str, object]:
@@ -146,8 +148,3 @@ def _return_line(made: UpgradePlan) -> str:
     if made.no_return is None:
         return "point of no return: none, the way back stays open"
     return f"point of no return: step {made.no_return}"
-
-
-def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"rolling-bounce: {sentence}", err=True)
-    sys.exit(_EXIT_USAGE)

@@ -3,18 +3,23 @@
 import json
 import sys
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
+from assignor.cli.lazy import CONTEXT
 from probing import ReleaseError
+from system_tests.command_options import (
+    EXIT_BAD,
+    format_option,
+    group_options,
+    partitions_option,
+    refuse,
+)
 from system_tests.explore.issues import ISSUES
 from system_tests.explore.report import document, lines_of, wanted
 from system_tests.explore.search import Bounds, explore
 from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
-
-_EXIT_FOUND = 1
-_EXIT_USAGE = 2
 
 _EPILOG = """
 \b
@@ -30,22 +35,9 @@ Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete 
 """
 
 
-@click.command("explore", epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--from", "old", metavar="RELEASE", required=True, help="What the group runs.")
-@click.option("--to", "new", metavar="RELEASE", required=True, help="What it is brought to.")
-@click.option(
-    "--members", type=click.IntRange(1, 6), default=3, show_default=True, help="Processes."
-)
-@click.option(
-    "--threads", type=click.IntRange(1, 4), default=1, show_default=True, help="In each process."
-)
-@click.option("--static", is_flag=True, help="Members carry a group.instance.id.")
-@click.option(
-    "--partitions",
-    type=click.IntRange(1, 100),
-    default=None,
-    help="Of the source topic; two a thread by default.",
-)
+@click.command("explore", epilog=_EPILOG, context_settings=CONTEXT)
+@group_options(members=6, threads=4)
+@partitions_option(most=100, default=None, said="; two a thread by default")
 @click.option(
     "--crashes",
     type=click.IntRange(0, 4),
@@ -71,9 +63,7 @@ Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete 
     type=click.Choice([issue.id for issue in ISSUES]),
     help="Look for this one alone, and stop when it is found.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 def explore_command(**given: Any) -> None:
     """Try every order in which a small group can be bounced, and say which rule can be broken.
 
@@ -85,7 +75,7 @@ def explore_command(**given: Any) -> None:
     try:
         plan = _plan(given["old"], given["new"], static=given["static"])
     except (ReleaseError, OptionError) as error:
-        _refuse(str(error))
+        refuse(str(error))
     partitions = given["partitions"] or given["members"] * given["threads"] * 2
     bounds = Bounds(
         members=given["members"],
@@ -102,7 +92,7 @@ def explore_command(**given: Any) -> None:
         click.echo(json.dumps(document(plan, bounds, explored, issue), indent=2))
     else:
         click.echo("\n".join(lines_of(plan, bounds, explored, issue)))
-    sys.exit(_EXIT_FOUND if wanted(explored, issue) else 0)
+    sys.exit(EXIT_BAD if wanted(explored, issue) else 0)
 
 
 def _plan(old: str, new: str, *, static: bool) -> Plan:
@@ -112,8 +102,3 @@ def _plan(old: str, new: str, *, static: bool) -> Plan:
         return plan_bounce(options)
     except OptionError:
         return plan_bounce(BounceOptions(old=old, new=new, static=static, force=True))
-
-
-def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"rolling-bounce: {sentence}", err=True)
-    sys.exit(_EXIT_USAGE)

@@ -13,8 +13,10 @@ from time import monotonic
 
 from probing import find_release
 from system_tests.live.crew import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
+from system_tests.live.events import Report
 from system_tests.live.group import unsettled_reason
 from system_tests.live.order import bounce_order, find_member, member_names
+from system_tests.live.ownership import Incarnation
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 from system_tests.live.producer import WordProducer
 from system_tests.live.records import processed_counts
@@ -51,7 +53,9 @@ class Outcome:
         verdict: None when it ended early.
         failure: why it ended early, or None.
         records: member -> records it processed, duplicates included.
+        first_generation: of the first settled group, or None; generation: of the last.
         steps: every decision of a leader and every rejoin for the version.
+        reports, ended_ms: what the members said, and when their processes were seen to be gone.
         seconds: from the first process to the verdict; bounce_seconds without start and end.
     """
 
@@ -60,8 +64,11 @@ class Outcome:
     death: Death | None
     used_versions: Mapping[str, int]
     records: Mapping[str, int]
+    first_generation: int | None
     generation: int | None
     steps: tuple[ProbingStep, ...]
+    reports: tuple[Report, ...]
+    ended_ms: Mapping[Incarnation, float]
     seconds: float
     bounce_seconds: float
 
@@ -119,7 +126,7 @@ class LiveBounce:
             stack.callback(self._producer.close)
             began_s = monotonic()
             bounce_seconds = 0.0
-            verdict, failure, death = None, None, None
+            verdict, failure, death, first_generation = None, None, None, None
             try:
                 first_generation = self._start_group()
                 bouncing_s = monotonic()
@@ -143,8 +150,11 @@ class LiveBounce:
                 death=death,
                 used_versions=self._last_versions or self._used_versions(),
                 records={m.name: m.records for m in self._crew.group.members.values()},
+                first_generation=first_generation,
                 generation=self._last_generation or self._crew.group.generation,
                 steps=probing_steps(self._crew.reports),
+                reports=tuple(self._crew.reports),
+                ended_ms=dict(self._crew.ended_ms),
                 seconds=monotonic() - began_s,
                 bounce_seconds=bounce_seconds,
             )

@@ -4,28 +4,42 @@ import signal
 import sys
 from collections.abc import Callable
 from math import isfinite
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
 
+from assignor.cli.lazy import CONTEXT
 from probing import ReleaseError, find_release
+from system_tests.command_options import (
+    EXIT_BAD,
+    EXIT_SURROUNDINGS,
+    EXIT_USAGE,
+    MAX_MEMBERS,
+    format_option,
+    given_again,
+    group_options,
+    partitions_option,
+    refuse,
+    report_option,
+)
 from system_tests.live.bounce import LiveBounce, Outcome
 from system_tests.live.order import OrderError, check_order, find_member, member_names
 from system_tests.live.path import PathError, Switches, plan_path
 from system_tests.live.plan import LiveOptions, LivePlan
 from system_tests.live.report import outcome_json, summary_lines
-from system_tests.live.screen import PlainScreen, SilentScreen, TerminalScreen
+from system_tests.live.screen import PlainScreen, RecordingScreen, SilentScreen, TerminalScreen
 from system_tests.real.jars import broker_release
+from system_tests.report import Story
+from system_tests.report_figure import ReportError
+from system_tests.report_live import story_of_live
+from system_tests.report_page import check_report, write_report
 from system_tests.surroundings import SurroundingsError
 from system_tests.trace import LEGEND
 
-_EXIT_BAD = 1
-_EXIT_USAGE = 2
-_EXIT_SURROUNDINGS = 3
 _EXIT_INTERRUPTED = 130
-_MAX_MEMBERS = 26
 
 _EPILOG = f"""
 \b
@@ -35,6 +49,7 @@ Examples:
   rolling-bounce live --from 0.10.2 --to 2.0 --no-pin   what happens without it
   rolling-bounce live --from 2.8 --to 3.2 --members 5 --kill leader
   rolling-bounce live --from 3.1 --to native --format json | jq .checks
+  rolling-bounce live --from 3.1 --to native --report bounce.html
   rolling-bounce live --from 2.8 --to native --broker kafka:3.9    on a real Kafka
 
 \b
@@ -43,23 +58,13 @@ The trace has a lane per member:
 
 \b
 Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible path,
-3 the surroundings failed (no broker, no Java, port in use).
+3 the surroundings failed (no broker, no Java, port in use, the report cannot be made).
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--from", "old", required=True, metavar="RELEASE", help="What the group runs.")
-@click.option("--to", "new", required=True, metavar="RELEASE", help="What it is brought to.")
-@click.option(
-    "--members",
-    type=click.IntRange(1, _MAX_MEMBERS),
-    default=3,
-    show_default=True,
-    help="Processes.",
-)
-@click.option(
-    "--partitions", type=click.IntRange(1, 1000), default=6, show_default=True, help="Of the topic."
-)
+@click.command(epilog=_EPILOG, context_settings=CONTEXT)
+@group_options(members=MAX_MEMBERS)
+@partitions_option()
 @click.option(
     "--rate",
     type=click.FloatRange(1, 20_000),
@@ -103,9 +108,8 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     show_default=True,
     help="Seconds that the group may take to settle after each step.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
+@report_option
 @click.option("--verbose", is_flag=True, help="With json: the trace on stderr.")
 @click.option("--force", is_flag=True, help="Take a path that is known to be broken.")
 def live(**given: Any) -> None:
@@ -127,15 +131,22 @@ def live(**given: Any) -> None:
     # Set for both: a shell starts background jobs with SIGINT ignored.
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, _interrupt)
+    recording = RecordingScreen(screen)
     try:
+        if given["report"] is not None:
+            check_report(given["report"])
         with screen:
-            outcome = LiveBounce(options, plan, screen).run()
-    except SurroundingsError as error:
-        _refuse(str(error), _EXIT_SURROUNDINGS)
+            outcome = LiveBounce(options, plan, recording).run()
+    except (SurroundingsError, ReportError) as error:
+        refuse(str(error), EXIT_SURROUNDINGS)
     except KeyboardInterrupt:
-        _refuse("interrupted; every member and the broker are stopped", _EXIT_INTERRUPTED)
+        refuse("interrupted; every member and the broker are stopped", _EXIT_INTERRUPTED)
     _print(outcome, plan, options, form=given["form"])
-    sys.exit(0 if outcome.ok else _EXIT_BAD)
+    if given["report"] is not None:
+        replay = given_again(without={"report", "form"})
+        story = story_of_live(outcome, plan, options, lines=recording.lines, replay=replay)
+        _draw(given["report"], story)
+    sys.exit(0 if outcome.ok else EXIT_BAD)
 
 
 def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
@@ -153,7 +164,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
             Switches(no_pin=given["no_pin"], offline=given["offline"], force=given["force"]),
         )
     except (OrderError, ReleaseError, PathError) as error:
-        _refuse(str(error), _EXIT_USAGE)
+        refuse(str(error), EXIT_USAGE)
     _check_combinations(given)
     options = LiveOptions(
         members=given["members"],
@@ -216,7 +227,7 @@ _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
 def _check_combinations(given: _Given) -> None:
     for conflicts, sentence in _CONFLICTS:
         if conflicts(given):
-            _refuse(sentence, _EXIT_USAGE)
+            refuse(sentence, EXIT_USAGE)
 
 
 def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str) -> None:
@@ -235,11 +246,12 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
             click.echo(f"rolling-bounce: {plan.advice}", err=True)
 
 
+def _draw(path: Path, story: Story) -> None:
+    try:
+        write_report(path, story)
+    except ReportError as error:
+        refuse(str(error), EXIT_SURROUNDINGS)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 signal's signature
     raise KeyboardInterrupt
-
-
-def _refuse(sentence: str, status: int) -> NoReturn:
-    sys.stdout.flush()
-    click.echo(f"rolling-bounce: {sentence}", err=True)
-    sys.exit(status)

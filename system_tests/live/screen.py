@@ -140,6 +140,27 @@ class TerminalScreen:
         return table
 
 
+class RecordingScreen:
+    """Passes everything on, and remembers the lines.
+
+    Attributes:
+        lines: of the trace so far.
+    """
+
+    def __init__(self, screen: PlainScreen | TerminalScreen) -> None:
+        self.lines: list[TraceLine] = []
+        self._screen = screen
+
+    def line(self, line: TraceLine) -> None:
+        """Remember one line of the trace."""
+        self.lines.append(line)
+        self._screen.line(line)
+
+    def refresh(self, group: GroupView) -> None:
+        """Pass it on."""
+        self._screen.refresh(group)
+
+
 def _cells(member: MemberView, *, leads: bool) -> tuple[str, ...]:
     if member.presence is not Presence.UP:
         state = "[red]failed[/]" if member.presence is Presence.FAILED else "[dim]down[/]"

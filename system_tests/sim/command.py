@@ -4,20 +4,32 @@ import json
 import sys
 import time
 from dataclasses import asdict
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 import click
 
+from assignor.cli.lazy import CONTEXT
 from probing import ReleaseError
+from system_tests.command_options import (
+    EXIT_BAD,
+    EXIT_SURROUNDINGS,
+    MAX_MEMBERS,
+    format_option,
+    group_options,
+    partitions_option,
+    refuse,
+    report_option,
+)
+from system_tests.report_figure import ReportError
+from system_tests.report_page import check_report, write_report
+from system_tests.report_sim import story_of_simulation
 from system_tests.sim.bounce import Outcome, run_bounce
 from system_tests.sim.fleet import Failure, run_fleet
 from system_tests.sim.narrate import outcome_lines, replay_command
 from system_tests.sim.plan import FAULTS, BounceOptions, OptionError, plan_bounce
 from system_tests.trace import LEGEND
 
-_EXIT_BAD = 1
-_EXIT_USAGE = 2
-_MAX_MEMBERS = 26
 _SHOWN_TRACES = 3
 _LISTED_FAILURES = 100
 
@@ -27,6 +39,7 @@ Examples:
   rolling-bounce simulate --seed 7                     one bounce of a drawn pair, its trace
   rolling-bounce simulate --seeds 10000                ten thousand of them, a summary
   rolling-bounce simulate --seed 7 --from 3.1 --to native --members 5
+  rolling-bounce simulate --seed 7 --report bounce.html    the same as a picture
   rolling-bounce simulate --seeds 500 --faults all     messages lost, members killed, and more
   rolling-bounce simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force    a path that is broken
 
@@ -36,37 +49,16 @@ The trace has a lane per thread:
 
 \b
 The same seed with the same options gives the same bytes, on every machine.
-Exit status: 0 no rule was broken, 1 one was, 2 wrong usage or an impossible path.
+Exit status: 0 no rule was broken, 1 one was, 2 wrong usage or an impossible path, 3 the report
+cannot be made.
 """
 
 
-@click.command(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(epilog=_EPILOG, context_settings=CONTEXT)
 @click.option("--seed", type=click.IntRange(0), help="Run this one and print its trace.")
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="Run seeds 0 to N-1, sum up.")
-@click.option("--from", "old", metavar="RELEASE", help="What the group runs; drawn by default.")
-@click.option("--to", "new", metavar="RELEASE", help="What it is brought to; drawn by default.")
-@click.option(
-    "--members",
-    type=click.IntRange(1, _MAX_MEMBERS),
-    default=3,
-    show_default=True,
-    help="Processes.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Stream threads in each process.",
-)
-@click.option("--static", is_flag=True, help="Members carry a group.instance.id.")
-@click.option(
-    "--partitions",
-    type=click.IntRange(1, 1000),
-    default=6,
-    show_default=True,
-    help="Of the source topic.",
-)
+@group_options(drawn=True, members=MAX_MEMBERS, threads=64)
+@partitions_option()
 @click.option(
     "--faults",
     default="none",
@@ -76,13 +68,8 @@ Exit status: 0 no rule was broken, 1 one was, 2 wrong usage or an impossible pat
 @click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
 @click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes for --seeds; all cores.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default=None,
-    help="Default: text for --seed, json for --seeds.",
-)
+@format_option(default=None, said="Default: text for --seed, json for --seeds.")
+@report_option
 def simulate(**given: Any) -> None:
     """Bounce a simulated group, thousands of times, and say which rule was ever broken.
 
@@ -91,15 +78,19 @@ def simulate(**given: Any) -> None:
     native, next or incompatible.
     """
     if given["seed"] is not None and given["seeds"] is not None:
-        _refuse("--seed runs one and --seeds many; give one of them")
+        refuse("--seed runs one and --seeds many; give one of them")
+    if given["report"] is not None and given["seeds"] is not None:
+        refuse("--report draws one bounce; give --seed instead of --seeds")
     try:
         options = _options(given)
         if given["seeds"] is not None:
             status = _run_many(options, given["seeds"], given["workers"], given["form"] or "json")
         else:
-            status = _run_one(options, given["form"] or "text")
+            status = _run_one(options, given["form"] or "text", given["report"])
     except (ReleaseError, OptionError) as error:
-        _refuse(str(error))
+        refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_SURROUNDINGS)
     sys.exit(status)
 
 
@@ -133,13 +124,17 @@ def _options(given: dict[str, Any]) -> BounceOptions:
     return options
 
 
-def _run_one(options: BounceOptions, form: str) -> int:
+def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
+    if report is not None:
+        check_report(report)
     outcome = run_bounce(options)
     if form == "json":
         click.echo(json.dumps(outcome_document(outcome), indent=2))
     else:
         click.echo("\n".join(outcome_lines(outcome)))
-    return 0 if outcome.ok else _EXIT_BAD
+    if report is not None:
+        write_report(report, story_of_simulation(outcome))
+    return 0 if outcome.ok else EXIT_BAD
 
 
 def outcome_document(outcome: Outcome) -> dict[str, object]:
@@ -186,7 +181,7 @@ def _run_many(options: BounceOptions, count: int, workers: int | None, form: str
         click.echo(f"{said}, {len(failures)} of them broke a rule")
         for failure in failures[:_LISTED_FAILURES]:
             click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")
-    return _EXIT_BAD if failures else 0
+    return EXIT_BAD if failures else 0
 
 
 def _summary(count: int, seconds: float, failures: list[Failure]) -> dict[str, object]:
@@ -207,8 +202,3 @@ def _summary(count: int, seconds: float, failures: list[Failure]) -> dict[str, o
             for failure in failures[:_LISTED_FAILURES]
         ],
     }
-
-
-def _refuse(sentence: str) -> NoReturn:
-    click.echo(f"rolling-bounce: {sentence}", err=True)
-    sys.exit(_EXIT_USAGE)
