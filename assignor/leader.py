@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.answers import GroupRequest, MemberAnswer, NativeMember, build_answers
+from assignor.attempts import NO_FAILURES, StrategyFailures
 from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused
@@ -68,6 +69,8 @@ class GroupAnswer:
         warnings: what the operator should hear of.
         withheld: member id -> partitions that it waits for until their owners give them up.
         lags: process id -> lags, to be handed in as `LeaderKnowledge.lags_before` next time.
+        failures: of the strategy, to be handed in as `LeaderKnowledge.failures` next time; the
+            leader's own answer asks for a follow-up rebalance when it is time to try again.
     """
 
     answers: Mapping[str, MemberAnswer]
@@ -77,6 +80,7 @@ class GroupAnswer:
     warnings: tuple[str, ...]
     lags: Mapping[str, Mapping[TaskId, int]]
     withheld: Mapping[str, tuple[TopicPartition, ...]]
+    failures: StrategyFailures = NO_FAILURES
 
 
 NOTHING_KNOWN = LeaderKnowledge()
@@ -140,6 +144,7 @@ def assign_group(
         warnings=tuple(warnings),
         lags=placed.lags,
         withheld=held_back.partitions_by_member,
+        failures=placed.failures,
     )
 
 

@@ -1,18 +1,17 @@
 """From subscriptions to a placement: clients, strategy, threads.
 
 A strategy sees processes; each of their threads is a member of the group. A strategy that fails or
-breaks a rule is reported and replaced, so that one mistake never stops a group.
+breaks a rule is reported and asked again later, so that one mistake never stops a group.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from assignor.answers import Placement
+from assignor.attempts import NO_FAILURES, Attempt, StrategyFailures, attempt
 from assignor.config import AssignmentConfig
-from assignor.errors import TaskAssignmentError
 from assignor.partitions import TaskPlan
-from assignor.state import GroupState, Strategy, TaskAssignment, group_state, validate
-from assignor.sticky import sticky
+from assignor.state import GroupState, Strategy, TaskAssignment, group_state
 from assignor.subscriptions import (
     ReadMember,
     clients_of,
@@ -29,11 +28,12 @@ _TasksByMember = dict[str, tuple[TaskId, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A placement, what is to be said of it, and the lags to remember for the next one."""
+    """A placement, what is to be said of it, and what to remember for the next one."""
 
     placement: Placement
     warnings: tuple[str, ...] = ()
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    failures: StrategyFailures = NO_FAILURES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +45,14 @@ class LeaderKnowledge:
             cannot be read just now, and lags are unknown.
         lags_before: process id -> lags that it had at the rebalance before; a warm-up that comes no
             nearer does not keep probing rebalances going.
+        failures: what the rebalance before left to remember of a strategy that failed.
         leader_id: member id of this leader; its answer carries the time of the next look.
         now_ms: epoch milliseconds.
     """
 
     end_offset_sums: Mapping[TaskId, int] | None = None
     lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    failures: StrategyFailures = NO_FAILURES
     leader_id: str | None = None
     now_ms: int = 0
 
@@ -69,13 +71,13 @@ def place_tasks(
     Args:
         read: every member of the generation.
         plan: all tasks.
-        strategy: places tasks on clients; one that fails is replaced by `sticky`.
+        strategy: places tasks on clients; where it fails they stay, and it is asked again later.
         config: settings for the strategy.
         quarantined: ids of members whose bytes cannot be read or believed.
         knowledge: what the leader knows besides.
 
     Raises:
-        TaskAssignmentError: no strategy gives a valid assignment.
+        TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
     task_by_partition = plan.task_by_partition
     held_back = {
@@ -91,7 +93,9 @@ def place_tasks(
         for client in clients_of(read, task_by_partition, knowledge.end_offset_sums or {})
     ]
     if not clients:
-        return Placed(placement=Placement(partitions_by_member=held_back))
+        return Placed(
+            placement=Placement(partitions_by_member=held_back), failures=knowledge.failures
+        )
     state = group_state(
         tasks=plan.partitions_by_task.keys() - frozen,
         stateful_tasks=plan.stateful_tasks,
@@ -99,10 +103,8 @@ def place_tasks(
         config=config,
         end_offset_sums=knowledge.end_offset_sums,
     )
-    assignment, warnings = _run(strategy, state)
-    active, standby, warmup = _by_thread(read, state, assignment, task_by_partition)
-    next_ms = knowledge.now_ms + config.probing_rebalance_interval_ms
-    followup = assignment.followup and knowledge.leader_id is not None
+    tried = attempt(strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms)
+    active, standby, warmup = _by_thread(read, state, tried.assignment, task_by_partition)
     return Placed(
         placement=Placement(
             active_by_member=active,
@@ -110,11 +112,25 @@ def place_tasks(
             warmup_by_member=warmup,
             partitions_by_member=held_back,
             endpoint_by_member=endpoints_of(read),
-            next_rebalance_ms={knowledge.leader_id or "": next_ms} if followup else {},
+            next_rebalance_ms=_next_look(tried, config, knowledge),
         ),
-        warnings=(*state.warnings, *assignment.warnings, *warnings),
+        warnings=(*state.warnings, *tried.assignment.warnings, *tried.warnings),
         lags={client.process_id: dict(client.lags) for client in clients},
+        failures=tried.failures,
     )
+
+
+def _next_look(
+    tried: Attempt, config: AssignmentConfig, knowledge: LeaderKnowledge
+) -> dict[str, int]:
+    """When the leader asks for a follow-up rebalance, if at all."""
+    if knowledge.leader_id is None:
+        return {}
+    if tried.failures.count:
+        return {knowledge.leader_id: tried.failures.retry_at_ms}
+    if tried.assignment.followup:
+        return {knowledge.leader_id: knowledge.now_ms + config.probing_rebalance_interval_ms}
+    return {}
 
 
 def _by_thread(
@@ -156,24 +172,6 @@ def _by_thread(
             warm = tuple(task for task in tasks if (task, number) in warming)
             warmup |= {name: warm} if warm else {}
     return active, standby, warmup
-
-
-def _run(strategy: Strategy, state: GroupState) -> tuple[TaskAssignment, list[str]]:
-    """Run a strategy; one that fails or breaks a rule is reported and replaced by `sticky`."""
-    try:
-        assignment = strategy(state)
-    except Exception as error:  # noqa: BLE001 a user's strategy may raise anything
-        why = f"{type(error).__name__}: {error}"
-    else:
-        problems = validate(state, assignment)
-        if not problems:
-            return assignment, []
-        why = "; ".join(problems[:3])
-    fallback = sticky(state)
-    broken = validate(state, fallback)
-    if broken:
-        raise TaskAssignmentError(f"no strategy gave a valid assignment: {why}; {broken[0]}")
-    return fallback, [f"the strategy failed ({why}); tasks were placed by `sticky` instead"]
 
 
 def keep_previous(

@@ -300,6 +300,13 @@ def validate(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
     total, clients = len(state.tasks), len(state.clients)
     if assignment.active.shape != (total,):
         return (f"active has shape {assignment.active.shape}, but there are {total} tasks",)
+    kinds = {type(number) for pair in assignment.standbys for number in pair}
+    strange_kinds = sorted(
+        kind.__name__ for kind in kinds if not issubclass(kind, int | np.integer)
+    )
+    if not np.issubdtype(assignment.active.dtype, np.integer) or strange_kinds:
+        found = ", ".join([str(assignment.active.dtype), *strange_kinds])
+        return (f"tasks and clients are given as {found}; give whole numbers",)
     nowhere = np.flatnonzero((assignment.active < 0) | (assignment.active >= clients))
     problems = [f"task {state.tasks[index]} has no active client" for index in nowhere.tolist()]
     seen = set()

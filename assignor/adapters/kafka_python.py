@@ -22,6 +22,7 @@ from kafka.protocol.consumer.metadata import (
 
 from assignor.adapters.followup import FollowupTimer
 from assignor.adapters.kafka_wire import decided, group_member, to_wire
+from assignor.attempts import NO_FAILURES
 from assignor.config import config_from_mapping
 from assignor.errors import LeaderRefused
 from assignor.held import TasksHeld
@@ -36,9 +37,11 @@ from assignor.observer import (
     RejoinRequested,
     SubscriptionWritten,
 )
+from assignor.placing import LeaderKnowledge
 from assignor.routing import Routing
 from assignor.state import Strategy
 from assignor.sticky import sticky
+from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
 from encoding import RebalanceError, TaskId, TopicPartition
 from probing import ClearSchedule, RejoinNow, ReportError, ScheduleRebalance, find_release
@@ -122,6 +125,8 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         self._timer: FollowupTimer | None = None
         self._backoff_ms = _FIRST_BACKOFF_MS
         self._last_bytes = b""
+        self._lags: Mapping[str, Mapping[TaskId, int]] = {}
+        self._failures = NO_FAILURES
         self.failed: str | None = None
         self.failures: list[str] = []
 
@@ -180,13 +185,20 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         topics = {t for s in self._leader.subtopologies for t in s.source_topics}
         counts = {t: len(cluster.partitions_for_topic(t) or ()) for t in sorted(topics)}
         try:
-            answer = assign_group(self._leader, group, counts, held_view=self._member.view)
+            answer = assign_group(
+                self._leader,
+                group,
+                counts,
+                knowledge=self._knowledge(group),
+                held_view=self._member.view,
+            )
         except LeaderRefused as error:
             self._fail(str(error))
             raise
         except RebalanceError as error:
             self._report(str(error))
             raise
+        self._lags, self._failures = answer.lags, answer.failures
         self._observe(decided(answer))
         for warning in answer.warnings:
             _log.warning("%s", warning)
@@ -197,6 +209,16 @@ class StreamsAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-
         self._guarded(lambda: self._receive(assignment, generation))
 
     # Steps
+
+    def _knowledge(self, group: list[GroupMember]) -> LeaderKnowledge:
+        """What is left of the last time that this member led, and which of the group it is."""
+        mine = [one.member_id for one in group if one.user_data == self._last_bytes]
+        return LeaderKnowledge(
+            lags_before=self._lags,
+            failures=self._failures,
+            leader_id=mine[0] if mine else None,
+            now_ms=int(time.time() * 1000),
+        )
 
     def _revoke(self) -> None:
         told, self._told = self._told, TasksHeld()

@@ -237,3 +237,24 @@ def test_a_follow_up_waits_until_no_rebalance_runs():
     timer.close()
     timer.schedule(0)
     assert timer._timer is None
+
+
+def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_off():
+    asked = []
+
+    def failing(state):
+        asked.append(state)
+        raise ZeroDivisionError("by nothing")
+
+    listener = Listener()
+    assignor, _, seen = made(strategy=failing, listener=listener)
+    for generation in (1, 2):
+        answers = assignor.assign(cluster(lines=4), [joined(assignor, "m1")])
+        assignor.on_assignment(on_the_wire(answers["m1"]), generation)
+        assert sorted(assignor.tasks.active) == [TaskId(0, p) for p in range(4)]
+    # The second time is within the back-off, and a rebalance is scheduled for its end.
+    assert len(asked) == 1
+    assert assignor._timer._timer is not None
+    assignor.close()
+    said = [w for event in seen if isinstance(event, AnswersDecided) for w in event.warnings]
+    assert len([w for w in said if "ZeroDivisionError: by nothing (once)" in w]) == 2
