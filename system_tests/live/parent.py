@@ -23,12 +23,14 @@ def end_with_parent(stopping: threading.Event) -> None:
         stopping: set when standard input ends; if the process is still there two seconds later,
             it ends at once.
     """
-    if sys.platform == "linux":
-        _ask_kernel()
+    ask_kernel_to_end_with_parent()
     threading.Thread(target=_watch_stdin, args=(stopping,), daemon=True).start()
 
 
-def _ask_kernel() -> None:
+def ask_kernel_to_end_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends (Linux only)."""
+    if sys.platform != "linux":
+        return
     parent = os.getppid()
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)

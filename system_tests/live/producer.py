@@ -1,6 +1,7 @@
 """A steady stream of real records, remembered by partition, offset and time of acknowledgement."""
 
 import threading
+from collections import Counter
 from itertools import count, cycle
 from time import monotonic
 from typing import Any
@@ -67,6 +68,12 @@ class WordProducer:
         """Return, per partition, how many records are acknowledged."""
         with self._lock:
             return {partition: len(times) for partition, times in self._written_ms.items()}
+
+    def words(self) -> Counter[str]:
+        """Return how often each word was written, once writing has stopped without a failure."""
+        with self._lock:
+            written = sum(len(times) for times in self._written_ms.values())
+        return Counter(_WORDS[number % len(_WORDS)].decode() for number in range(written))
 
     def _run(self) -> None:
         began = monotonic()
