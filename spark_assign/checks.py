@@ -89,3 +89,15 @@ def repeats(*columns: Any) -> Any:
     if len(same):
         same[:-1] = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
     return same
+
+
+def racks_of(column: Any, part: slice) -> tuple[tuple[frozenset[str] | None, ...], ...] | None:
+    """Racks of the replicas, task by task; None when no partition has any."""
+    column = column.slice(part.start, part.stop - part.start)
+    if column.null_count == len(column):
+        return None
+    racks = tuple(
+        tuple(frozenset(map(str, one)) if one else None for one in partitions or ())
+        for partitions in column.to_pylist()
+    )
+    return racks if any(one for partitions in racks for one in partitions) else None

@@ -25,7 +25,7 @@ from assignor import (
     setting_value,
 )
 from encoding import TaskId
-from spark_assign.checks import Checks, Reject, flat, nulls, numbers, ranks_of, repeats
+from spark_assign.checks import Checks, Reject, flat, nulls, numbers, racks_of, ranks_of, repeats
 
 _THREADS_MAX = 10**6
 
@@ -119,8 +119,8 @@ class _Clients:
     Attributes:
         start: int [rows + 1], the slice of each row.
         ids: client ids in that order.
-        keys: int, row * width + rank of the id; ascending.
-        width: how many ranks there are.
+        keys: int, row * width + rank of the id + 1; ascending.
+        width: how many ranks there are, and one.
         table: the struct array, sorted likewise.
     """
 
@@ -132,7 +132,7 @@ class _Clients:
 
     def index(self, rows: Any, ranks: Any) -> Any:
         """Number of a client within its row; NOBODY where the row has none of that rank."""
-        wanted = rows * self.width + ranks
+        wanted = rows * self.width + ranks + 1
         place = np.searchsorted(self.keys, wanted)
         found = place < len(self.keys)
         found[found] = self.keys[place[found]] == wanted[found]
@@ -162,9 +162,11 @@ def _sorted_clients(raw: _Raw) -> _Clients:
         lambda place: counts[place],
         f"give a whole number, 0 to {_THREADS_MAX}",
     )
-    width = max(len(raw.by_rank), 1)
-    order = np.argsort(rows * width + raw.client_ranks, kind="stable")
-    keys = (rows * width + raw.client_ranks)[order]
+    # Rank -1, of a client without an id, must stay within its row.
+    width = len(raw.by_rank) + 1
+    keys = rows * width + raw.client_ranks + 1
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
     ids = names.take(pa.array(order)).to_pylist()
     checks.add(
         repeats(keys),
@@ -232,8 +234,8 @@ class _Tasks:
             "owner": self.owner[part],
             "end_offset_sums": self.ends[part],
             "weights": self.weights[part] if self.has_weight[part].any() else None,
-            "partition_racks": _racks(self.partition_racks, part),
-            "changelog_racks": _racks(self.changelog_racks, part),
+            "partition_racks": racks_of(self.partition_racks, part),
+            "changelog_racks": racks_of(self.changelog_racks, part),
         }
 
 
@@ -339,15 +341,3 @@ def _config(
 
 def _tags(given: Mapping[str, str] | list[tuple[str, str]] | None) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((key, value or "") for key, value in dict(given or ()).items()))
-
-
-def _racks(column: Any, part: slice) -> tuple[tuple[frozenset[str] | None, ...], ...] | None:
-    """Racks of the replicas, task by task; None when no partition has any."""
-    column = column.slice(part.start, part.stop - part.start)
-    if column.null_count == len(column):
-        return None
-    racks = tuple(
-        tuple(frozenset(map(str, one)) if one else None for one in partitions or ())
-        for partitions in column.to_pylist()
-    )
-    return racks if any(one for partitions in racks for one in partitions) else None

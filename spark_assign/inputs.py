@@ -58,7 +58,7 @@ def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Group
         return from_rows(
             spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
         )
-    if (_form_of(files, path) if form == "auto" else form) == "jsonl":
+    if (form_of(spark, path) if form == "auto" else form) == "jsonl":
         return Groups(frame=spark.read.text(path), is_text=True)
     return from_table(spark.read.parquet(path), what=path)
 
@@ -99,8 +99,13 @@ def _named(name: StructField, rows: StructType) -> StructType:
     return StructType([name, *rows.fields])
 
 
-def _form_of(files: Files, path: str) -> str:
-    names = files.data_files(path)
+def form_of(spark: SparkSession, path: str) -> str:
+    """Whether a path holds "parquet" or "jsonl", by the names of its files.
+
+    Raises:
+        BadTable: it holds neither, or both.
+    """
+    names = Files(spark, path).data_files(path)
     if not names:
         raise BadTable(f"no file with rows under {path}; give Parquet or JSON lines")
     forms = {_ending(name) for name in names}

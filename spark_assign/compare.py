@@ -1,0 +1,102 @@
+"""Plans against the answers of `assignor assign`, group by group and task by task."""
+
+import json
+import sys
+from typing import Any
+
+import click
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from spark_assign.command import STATUS, job, spark_options
+from spark_assign.inputs import form_of
+from spark_assign.schemas import RESULT, fitted
+
+_SHOWN = 5
+_HELP = f"""Compare plans with answers of `assignor assign --format json`, group by group.
+
+Two answers are equal when every client has the same active, standby and warm-up tasks, and both
+or none ask for a probing rebalance; the order in which they are listed does not count.
+
+\b
+Example:
+  assignor assign --problem groups.jsonl --format json > answers.jsonl
+  spark-assign batch --in groups.jsonl --out plans/
+  spark-assign compare plans/ answers.jsonl
+
+Exit status 1 also when groups differ, or are in one of the two only.
+
+{STATUS}
+"""
+
+
+@click.command(help=_HELP, short_help="Compare plans with other answers, group by group.")
+@click.argument("plans")
+@click.argument("answers")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@spark_options
+def compare(
+    *, plans: str, answers: str, style: str, cores: int | None, driver_memory: str | None
+) -> None:
+    """Entry point of the subcommand."""
+    with job("spark-assign compare", "compare", cores=cores, driver_memory=driver_memory) as spark:
+        counted = compared(read_results(spark, plans), read_results(spark, answers))
+    if style == "json":
+        click.echo(json.dumps(counted))
+    else:
+        click.echo(f"{counted['equal']} / {counted['total']} equal")
+        for name in counted["different"]:
+            click.echo(f"  differs: {name}")
+    sys.exit(0 if counted["equal"] == counted["total"] else 1)
+
+
+def read_results(spark: SparkSession, path: str) -> DataFrame:
+    """Results under a path, Parquet or JSON lines.
+
+    Raises:
+        BadTable: nothing is there, or a column is missing.
+    """
+    if form_of(spark, path) == "jsonl":
+        return spark.read.schema(RESULT).json(path)
+    return fitted(spark.read.parquet(path), RESULT, what=path)
+
+
+def compared(left: DataFrame, right: DataFrame) -> dict[str, Any]:
+    """How many groups two tables of results have in all, how many are equal, and some that differ.
+
+    Args:
+        left: a table in the schema `schemas.RESULT`.
+        right: another.
+    """
+    one, two = (
+        frame.select("name", _meaning().alias(side))
+        for frame, side in ((left, "one"), (right, "two"))
+    )
+    pairs = one.join(two, "name", "full_outer").withColumn(
+        "same", f.col("one").eqNullSafe(f.col("two"))
+    )
+    [counts] = pairs.agg(
+        f.count("*").alias("total"),
+        f.coalesce(f.sum(f.col("same").cast("int")), f.lit(0)).alias("equal"),
+    ).collect()
+    rows = pairs.where(~f.col("same")).orderBy("name").select("name").limit(_SHOWN).collect()
+    return {
+        "total": counts.total,
+        "equal": counts.equal,
+        "different": [row.name for row in rows],
+    }
+
+
+def _meaning() -> Column:
+    """What an answer says, in one order: probing, and every client's sorted tasks."""
+    none = f.array().cast("array<string>")
+
+    def sorted_entry(pair: Column) -> Column:
+        kinds = [
+            f.sort_array(f.coalesce(pair["value"][kind], none)).alias(kind)
+            for kind in ("active", "standby", "warmup")
+        ]
+        return f.struct(pair["key"].alias("client"), *kinds)
+
+    clients = f.sort_array(f.transform(f.map_entries("clients"), sorted_entry))
+    return f.to_json(f.struct("probing", clients.alias("clients")))

@@ -1,0 +1,49 @@
+"""A bar on a terminal while Spark works; nothing anywhere else."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+_EVERY_S = 0.3
+
+
+@contextmanager
+def progress(spark: SparkSession, label: str) -> Iterator[None]:
+    """Show how many tasks of the running stages are done, until the block ends."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("Spark tasks"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        watcher = threading.Thread(target=_watch, args=(spark, bar, label, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+def _watch(spark: SparkSession, bar: Progress, label: str, done: threading.Event) -> None:
+    row = bar.add_task(label, total=None)
+    tracker = spark.sparkContext.statusTracker()
+    while not done.wait(_EVERY_S):
+        running = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        stages = [stage for stage in running if stage is not None]
+        if stages:
+            total = sum(stage.numTasks for stage in stages)
+            completed = sum(stage.numCompletedTasks for stage in stages)
+            name = " and ".join(sorted({str(stage.stageId) for stage in stages}))
+            bar.update(row, description=f"{label}, stage {name}", total=total, completed=completed)
