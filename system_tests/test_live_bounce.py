@@ -2,6 +2,8 @@
 
 import pytest
 
+from probing import find_release
+
 pytestmark = [pytest.mark.loop, pytest.mark.timeout(120)]
 
 
@@ -25,6 +27,30 @@ def test_a_bounce_among_native_members_costs_no_rebalance_for_the_version(bounce
     assert run.numbers("rebalances")["total"] == run.numbers("rebalances")["membership"]
     assert set(run.numbers("versions")["used"].values()) == {102}
     assert run.steps("rejoin") == []
+
+
+@pytest.mark.kip("268-10", "loop")
+@pytest.mark.parametrize(
+    ("old", "new", "order"), [("2.8", "3.9.1", "leader-first"), ("2.4", "2.6", "leader-last")]
+)
+def test_one_bounce_without_a_setting_is_enough_whoever_is_bounced_first(bounce, old, new, order):
+    run = bounce(f"--from {old} --to {new} --order {order}")
+    assert (run.status, run.failed()) == (0, [])
+    assert [b["upgrade_from"] for b in run.report["bounces"]] == [None]
+    latest = find_release(new).latest_version
+    assert set(run.numbers("versions")["used"].values()) == {latest}
+
+
+@pytest.mark.kip("268-17", "loop")
+@pytest.mark.parametrize(("old", "new"), [("native", "incompatible"), ("incompatible", "next")])
+def test_a_next_version_with_other_layouts_is_bounced_to(bounce, old, new):
+    """102 can be read by 101, 103 cannot; each differs by a field added, dropped and changed."""
+    run = bounce(f"--from {old} --to {new} --order leader-first")
+    assert (run.status, run.failed()) == (0, [])
+    before, after = (find_release(name).latest_native_version for name in (old, new))
+    assert before in {step["version"] for step in run.steps("assign")}
+    assert set(run.numbers("versions")["used"].values()) == {after}
+    assert run.numbers("rebalances")["version"] == 0
 
 
 @pytest.mark.kip("268-13", "loop")

@@ -22,7 +22,7 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
-from kafka.errors import KafkaError
+from kafka.errors import CommitFailedError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor import Topology
@@ -198,7 +198,13 @@ def _step(consumer: KafkaConsumer, work: _Work, report: Reporter) -> None:
         if work.process(where.partition, records)
     }
     if offsets:
-        consumer.commit(offsets)
+        try:
+            consumer.commit(offsets)
+        except CommitFailedError as error:
+            # The group went on without this member, after a long pause perhaps: it joins again at
+            # the next poll, and whoever owns the partitions now does these records over.
+            sys.stderr.write(f"not committed: {error}\n")
+            return
         report(
             events.OffsetsCommitted(
                 offsets=tuple((where.partition, offsets[where].offset) for where in sorted(offsets))

@@ -74,6 +74,7 @@ def test_a_version_that_is_only_emulated_lacks_a_release():
         assert missing[1].startswith("golden bytes")
 
 
+@pytest.mark.kip("268-17", "core")
 def test_each_version_differs_from_the_one_before_by_a_field_added_dropped_and_changed():
     def rows(kind, version):
         lines = layout_of(kind, version)[2:]
