@@ -2,9 +2,9 @@
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import isfinite
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -32,7 +32,6 @@ from system_tests.live.plan import LiveOptions, LivePlan
 from system_tests.live.report import outcome_json, summary_lines
 from system_tests.live.screen import PlainScreen, RecordingScreen, SilentScreen, TerminalScreen
 from system_tests.real.jars import broker_release
-from system_tests.report import Story
 from system_tests.report_figure import ReportError
 from system_tests.report_live import story_of_live
 from system_tests.report_page import check_report, write_report
@@ -119,6 +118,9 @@ def live(**given: Any) -> None:
     RELEASE: x.y for its newest patch, x.y.z, or native.
     """
     options, plan = _prepare(given)
+    if given["report"] is not None:
+        with _report_refused():
+            check_report(given["report"])
     names = member_names(options.members)
     title = f"{plan.before.release} -> {plan.stages[-1].release}, seed {options.seed}"
     screen: PlainScreen | TerminalScreen
@@ -133,11 +135,9 @@ def live(**given: Any) -> None:
     signal.signal(signal.SIGINT, _interrupt)
     recording = RecordingScreen(screen)
     try:
-        if given["report"] is not None:
-            check_report(given["report"])
         with screen:
             outcome = LiveBounce(options, plan, recording).run()
-    except (SurroundingsError, ReportError) as error:
+    except SurroundingsError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
     except KeyboardInterrupt:
         refuse("interrupted; every member and the broker are stopped", _EXIT_INTERRUPTED)
@@ -145,7 +145,8 @@ def live(**given: Any) -> None:
     if given["report"] is not None:
         replay = given_again(without={"report", "form"})
         story = story_of_live(outcome, plan, options, lines=recording.lines, replay=replay)
-        _draw(given["report"], story)
+        with _report_refused():
+            write_report(given["report"], story)
     sys.exit(0 if outcome.ok else EXIT_BAD)
 
 
@@ -246,9 +247,10 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
             click.echo(f"rolling-bounce: {plan.advice}", err=True)
 
 
-def _draw(path: Path, story: Story) -> None:
+@contextmanager
+def _report_refused() -> Iterator[None]:
     try:
-        write_report(path, story)
+        yield
     except ReportError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
 
