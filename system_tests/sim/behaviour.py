@@ -23,7 +23,6 @@ _KIP_568 = (2, 6, 0)
 _KIP_394 = (2, 2, 0)
 _KIP_735 = (3, 0, 0)
 _KIP_814 = (3, 2, 0)
-_FOLLOWUP_ON_THE_WIRE = 7
 _BY_THE_TEXT = "-text"
 _TEXT_SINCE, _TEXT_UNTIL = (2, 0), (2, 4)
 
@@ -41,7 +40,6 @@ class Behaviour:
         forces_by_leaving: forces a rebalance by unsubscribing and subscribing (before KIP-568).
         followup_in_memory: its leader remembers that a follow-up is due, and triggers it itself
             (KAFKA-9821); later ones write it into the answer.
-        withholds: its leader keeps back what another member still owns.
         fires_during_rebalance: a follow-up does not wait for a running rebalance (KAFKA-14382).
         needs_known_member_id: joins twice, first for a member id (KIP-394).
         may_skip_assignment: understands that a leader may have nothing to compute (KIP-814).
@@ -56,7 +54,6 @@ class Behaviour:
     leaves_on_close: bool
     forces_by_leaving: bool
     followup_in_memory: bool
-    withholds: bool
     fires_during_rebalance: bool
     needs_known_member_id: bool
     may_skip_assignment: bool
@@ -69,10 +66,6 @@ class Behaviour:
     def versions(self) -> tuple[int, ...]:
         """Every version that it reads and writes, Kafka's and ours."""
         return (*self.release.known_versions, *self.release.native_versions)
-
-    def followup_fits(self, version: int) -> bool:
-        """Tell whether its answers in this version say when the next rebalance is due."""
-        return not self.followup_in_memory and version >= _FOLLOWUP_ON_THE_WIRE
 
 
 @cache
@@ -119,7 +112,6 @@ def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
         leaves_on_close=release.is_native,
         forces_by_leaving=order < _KIP_568,
         followup_in_memory="KAFKA-9821" in release.open_issues,
-        withholds=order >= _KIP_429,
         fires_during_rebalance="KAFKA-14382" in release.open_issues,
         needs_known_member_id=order >= _KIP_394,
         may_skip_assignment=order >= _KIP_814,

@@ -16,8 +16,6 @@ from system_tests.sim.behaviour import behaviour_of
         ("2.6.0", "forces_by_leaving", False),
         ("2.5.0", "followup_in_memory", True),
         ("2.6.0", "followup_in_memory", False),
-        ("2.3.1", "withholds", False),
-        ("2.4.0", "withholds", True),
         ("3.3.1", "fires_during_rebalance", True),
         ("3.3.2", "fires_during_rebalance", False),
         ("3.9.1", "leaves_on_close", False),
@@ -35,12 +33,6 @@ def test_a_release_behaves_as_history_says(release, name, expected):
 def test_upgrade_from_holds_a_cooperative_release_at_the_eager_protocol():
     assert not behaviour_of("3.9.1", "2.3").cooperative
     assert behaviour_of("3.9.1", "2.4").cooperative
-
-
-def test_a_follow_up_fits_into_answers_from_version_7_on():
-    assert behaviour_of("3.9.1", None).followup_fits(7)
-    assert not behaviour_of("3.9.1", None).followup_fits(6)
-    assert not behaviour_of("2.5.1", None).followup_fits(6)
 
 
 def test_a_refused_setting_is_refused_here_too():
