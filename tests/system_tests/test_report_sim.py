@@ -43,7 +43,7 @@ def test_no_partition_has_two_owners_in_a_good_story(story):
         assert overlaps(bars) == []
 
 
-def test_who_gives_a_partition_up_or_ends_owns_it_until_then(outcome, story):
+def test_who_gives_up_a_partition_or_ends_owned_it_and_wrote_until_then(outcome, story):
     owned = {(bar.lane, bar.key, bar.until_ms) for bar in story.owners}
     given = {
         (name_of(partition), one.thread, one.at_ms)
@@ -54,9 +54,9 @@ def test_who_gives_a_partition_up_or_ends_owns_it_until_then(outcome, story):
     assert given
     assert given <= owned
     ends = {(one.thread, one.at_ms) for one in outcome.trace if isinstance(one, Ended)}
-    assert not [
-        b for b in story.owners for t, ms in ends if b.key == t and b.from_ms < ms < b.until_ms
-    ]
+    lasting = [(bar.key, bar) for bar in story.owners] + [(b.lane, b) for b in story.versions]
+    for thread, at_ms in ends:
+        assert not [b for t, b in lasting if t == thread and b.from_ms < at_ms < b.until_ms]
 
 
 def test_at_the_end_every_partition_belongs_to_who_took_it_last(outcome, story):
