@@ -69,7 +69,8 @@ def lives(draw, **kinds):
     events = draw(
         st.lists(
             st.tuples(
-                st.sampled_from(("join", "leave", "crash back", "replace")), st.integers(0, 9)
+                st.sampled_from(("join", "leave", "crash back", "replace", "rolling bounce")),
+                st.integers(0, 9),
             ),
             max_size=4,
         )
@@ -100,14 +101,41 @@ def happen(clients, event, pick, new):
 
 
 def live(state, events, joining, strategy):
-    """Every round of the life, phase by phase."""
+    """Every round of the life, phase by phase; the last round of a phase is a settled one."""
     rounds = list(play(state, strategy))
     yield rounds
     for (event, pick), new in zip(events, joining, strict=False):
         last = rounds[-1]
+        if event == "rolling bounce":
+            for rounds in bounced(last, strategy):
+                yield rounds
+            continue
         clients = happen(clients_after(last.state, last.assignment), event, pick, new)
         rounds = list(play(regroup(last.state, clients), strategy))
         yield rounds
+
+
+def bounced(last, strategy):
+    """Every client stops for one rebalance and is back with its state, a little behind.
+
+    Nobody waits for the group to settle before the next one stops; after the last one it does.
+    """
+    for name in [one.process_id for one in clients_after(last.state, last.assignment)]:
+        clients = clients_after(last.state, last.assignment)
+        old = next(one for one in clients if one.process_id == name)
+        others = [one for one in clients if one is not old]
+        if others:
+            [*_, last] = away = list(play(regroup(last.state, others), strategy, rounds_max=1))
+            yield away
+            others = clients_after(last.state, last.assignment)
+        back = replace(
+            old, active_tasks=frozenset(), lags=dict.fromkeys(old.lags, 100), lags_before={}
+        )
+        [*_, last] = returned = list(
+            play(regroup(last.state, [*others, back]), strategy, rounds_max=1)
+        )
+        yield returned
+    yield list(play(regroup(last.state, clients_after(last.state, last.assignment)), strategy))
 
 
 def thread_counts(state, chosen, active):
@@ -126,14 +154,24 @@ def check_round(one):
     assert warm <= state.config.max_warmup_replicas
 
 
+def check_life(life, strategy=high_availability):
+    """Rounds keep their promises, and phases end settled; gives the last round of each phase.
+
+    While clients bounce one after another a phase is one round, and the group need not be settled.
+    """
+    for rounds in live(*life, strategy):
+        for one in rounds:
+            check_round(one)
+        if not rounds[-1].assignment.followup or len(rounds) > 1:
+            check_settled(rounds)
+            yield rounds[-1]
+
+
 def check_settled(rounds):
     last = rounds[-1]
     state, assignment = last.state, last.assignment
     assert not assignment.followup
     assert not assignment.warmups
-    for chosen in (state.stateful, np.ones(len(state.tasks), dtype=bool)):
-        most, least = thread_counts(state, chosen, assignment.active)
-        assert max(most) - min(least) <= 1
     wanted = min(state.config.num_standby_replicas, len(state.clients) - 1)
     assert len(assignment.standbys) == wanted * int(state.stateful.sum())
     again = high_availability(regroup(state, clients_after(state, assignment)))
@@ -142,23 +180,25 @@ def check_settled(rounds):
     assert not again.followup
 
 
+def check_level(last):
+    state = last.state
+    for chosen in (state.stateful, np.ones(len(state.tasks), dtype=bool)):
+        most, least = thread_counts(state, chosen, last.assignment.active)
+        assert max(most) - min(least) <= 1
+
+
 @given(lives())
 @settings(max_examples=60, deadline=None)
 def test_a_group_settles_level_after_any_event_and_starts_nothing_cold(life):
-    for rounds in live(*life, high_availability):
-        for one in rounds:
-            check_round(one)
-        check_settled(rounds)
+    for last in check_life(life):
+        check_level(last)
 
 
 @given(lives(racks=True, tags=True))
 @settings(max_examples=40, deadline=None)
 def test_a_group_with_zones_settles_with_its_copies_in_different_zones(life):
-    for rounds in live(*life, high_availability):
-        for one in rounds:
-            check_round(one)
-        check_settled(rounds)
-        last = rounds[-1]
+    for last in check_life(life):
+        check_level(last)
         zones = [dict(tags)["zone"] for tags in last.state.tags]
         holders = {t: {zones[c]} for t, c in enumerate(last.assignment.active.tolist())}
         for task, number in last.assignment.standbys:
@@ -171,10 +211,34 @@ def test_a_group_with_zones_settles_with_its_copies_in_different_zones(life):
 @given(lives(racks=True, tags=True, costs=True))
 @settings(max_examples=30, deadline=None)
 def test_a_group_with_zones_and_rack_costs_settles_too(life):
-    for rounds in live(*life, high_availability):
-        for one in rounds:
-            check_round(one)
-        check_settled(rounds)
+    for last in check_life(life):
+        check_level(last)
+
+
+@given(lives(weights=True))
+@settings(max_examples=40, deadline=None)
+def test_a_group_with_hot_tasks_settles_with_its_work_level(life):
+    for last in check_life(life):
+        state, active = last.state, last.assignment.active
+        fresh = np.zeros(len(state.clients))
+        for chosen in (state.stateful, ~state.stateful):
+            best = heaviest_first(state, np.flatnonzero(chosen).tolist(), fresh)
+            placed = chosen | state.stateful
+            work = np.bincount(
+                active[placed], weights=state.weights[placed], minlength=len(state.clients)
+            )
+            assert (work / state.threads).max() <= 1.05 * best + 1e-9
+            # Stateless tasks are dealt on top of what is placed already.
+            fresh = work
+
+
+def heaviest_first(state, tasks, load):
+    """Work of the busiest thread when tasks are dealt anew on top of `load`."""
+    load, threads = load.copy(), state.threads.tolist()
+    for task in sorted(tasks, key=lambda t: (-state.weights[t], t)):
+        at = min(range(len(threads)), key=lambda c: (load[c] / threads[c], c))
+        load[at] += state.weights[task]
+    return (load / state.threads).max()
 
 
 @given(lives())
