@@ -4,7 +4,10 @@ Sans-IO apart from `adapters` (which connect a client library) and `cli`.
 """
 
 import logging
+from importlib import import_module
+from typing import TYPE_CHECKING
 
+from assignor.bands import quotas, thread_bands
 from assignor.config import AssignmentConfig, config_from_mapping, setting_texts, setting_value
 from assignor.errors import (
     ConfigError,
@@ -42,6 +45,7 @@ from assignor.problem import (
     result_of,
 )
 from assignor.simulate import Moves, Round, clients_after, moves_of, play, regroup, totals
+from assignor.spread import Spread
 from assignor.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
@@ -67,6 +71,14 @@ from assignor.subscriptions import GroupMember
 from assignor.threads import assign_threads
 from assignor.topology import RepartitionTopic, Subtopology, Topology
 
+if TYPE_CHECKING:
+    from assignor.reasons import Reason, active_reason
+    from assignor.reasons_candidates import Candidate, candidates
+    from assignor.reasons_changes import Change, changes
+    from assignor.reasons_copies import copy_reason, dropped, dropped_reason
+    from assignor.reasons_facts import Facts, facts_of
+    from assignor.reasons_moves import Diff, Move, diff_of
+
 __all__ = [
     "LAG_RUNNING",
     "LAG_UNKNOWN",
@@ -75,9 +87,13 @@ __all__ = [
     "AnswersDecided",
     "AssignmentConfig",
     "AssignmentTaken",
+    "Candidate",
+    "Change",
     "ClientInput",
     "ConfigError",
     "CopartitionMismatch",
+    "Diff",
+    "Facts",
     "GroupAnswer",
     "GroupMember",
     "GroupState",
@@ -89,6 +105,7 @@ __all__ = [
     "MemberIdentity",
     "MemberRefused",
     "MissingSourceTopic",
+    "Move",
     "Moves",
     "Observation",
     "Observer",
@@ -96,10 +113,12 @@ __all__ = [
     "PartitionsByTask",
     "Problem",
     "ProblemError",
+    "Reason",
     "Received",
     "RejoinRequested",
     "RepartitionTopic",
     "Round",
+    "Spread",
     "Strategy",
     "StreamsMember",
     "SubscriptionWritten",
@@ -111,11 +130,19 @@ __all__ = [
     "TasksListener",
     "Topology",
     "TopologyError",
+    "active_reason",
     "assign_group",
     "assign_threads",
+    "candidates",
+    "changes",
     "clients_after",
     "config_from_mapping",
+    "copy_reason",
     "default_standbys",
+    "diff_of",
+    "dropped",
+    "dropped_reason",
+    "facts_of",
     "fallback_prior",
     "find_strategy",
     "group_state",
@@ -127,6 +154,7 @@ __all__ = [
     "parse_problem",
     "plan_tasks",
     "play",
+    "quotas",
     "read_problem",
     "regroup",
     "result_of",
@@ -134,8 +162,36 @@ __all__ = [
     "setting_texts",
     "setting_value",
     "sticky",
+    "thread_bands",
     "totals",
     "validate",
 ]
+
+_REASONS = {
+    "Candidate": "reasons_candidates",
+    "Change": "reasons_changes",
+    "Diff": "reasons_moves",
+    "Facts": "reasons_facts",
+    "Move": "reasons_moves",
+    "Reason": "reasons",
+    "active_reason": "reasons",
+    "candidates": "reasons_candidates",
+    "changes": "reasons_changes",
+    "copy_reason": "reasons_copies",
+    "diff_of": "reasons_moves",
+    "dropped": "reasons_copies",
+    "dropped_reason": "reasons_copies",
+    "facts_of": "reasons_facts",
+}
+
+if not TYPE_CHECKING:  # or a type checker would believe in every name
+
+    def __getattr__(name: str) -> object:
+        """Import what gives reasons only when somebody asks for one: members never do."""
+        if name not in _REASONS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_REASONS[name]}"), name)
+        return found
+
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
