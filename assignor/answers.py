@@ -9,6 +9,7 @@ answer kills every JVM thread that gets it, so each is decoded again and compare
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from assignor.answer_bytes import read_answer, write_answer
 from assignor.budget import GroupBudget, MemberBytes, fit_group, protocol_bytes
 from assignor.errors import TaskAssignmentError
 from assignor.partitions import TaskPlan
@@ -25,8 +26,6 @@ from encoding import (
     ViewForms,
     ViewReference,
     choose_view_form,
-    decode_assignment,
-    encode_assignment,
     encode_view_forms,
 )
 from probing import EARLIEST_NATIVE_VERSION, Answer, Content, LeaderDecision
@@ -226,7 +225,7 @@ def _draft(request: GroupRequest, answer: Answer, shared: _Shared) -> MemberAnsw
     partitions = tuple(p for p, _ in pairs) or placement.partitions_by_member.get(member, ())
     return MemberAnswer(
         partitions=tuple(sorted(partitions)),
-        user_data=encode_assignment(assignment),
+        user_data=write_answer(assignment),
         assignment=assignment,
     )
 
@@ -281,12 +280,12 @@ def _with_view(draft: MemberAnswer, form: ViewForm, data: bytes) -> MemberAnswer
         case ViewForm.NONE:
             return draft
     assignment = replace(draft.assignment, native=native)
-    return replace(draft, assignment=assignment, user_data=encode_assignment(assignment))
+    return replace(draft, assignment=assignment, user_data=write_answer(assignment))
 
 
 def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) -> None:
     meant = draft.assignment
-    said = decode_assignment(draft.user_data, known_versions=known_versions)
+    said = read_answer(draft.user_data, known_versions)
     agrees = (
         said.version == meant.version
         and said.active_tasks == meant.active_tasks

@@ -7,10 +7,12 @@ followed becomes a `failure`, a sentence.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
 
+from assignor.answer_bytes import read_answer
 from assignor.endpoints import parse_endpoint
 from assignor.errors import MemberRefused
 from assignor.held import TasksHeld, UnfollowableAnswer, held_tasks, held_view, view_routing
@@ -27,7 +29,6 @@ from encoding import (
     TaskOffsetSums,
     TopicPartition,
     View,
-    decode_assignment,
     encode_subscription,
     view_reference,
 )
@@ -189,7 +190,7 @@ class StreamsMember:
         """
         known = self._release.readable_versions
         try:
-            assignment = decode_assignment(user_data, known_versions=known)
+            assignment = read_answer(user_data, known)
         except DecodeError as error:
             return self._receive_unreadable(user_data, error, now_ms=now_ms)
         routing = self._take_routing(assignment)
@@ -291,7 +292,8 @@ class StreamsMember:
         return bytes([self._unique % 256])
 
 
-def _fingerprint(subtopologies: Sequence[Subtopology]) -> bytes:
+@lru_cache(maxsize=64)  # every member of a process has the same topology
+def _fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
     """8 bytes that are equal for equal topologies, or none without a topology."""
     if not subtopologies:
         return b""

@@ -5,7 +5,7 @@ breaks a rule is reported and asked again later, so that one mistake never stops
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from assignor.answers import Placement
 from assignor.attempts import NO_FAILURES, Attempt, StrategyFailures, attempt
@@ -88,10 +88,9 @@ def place_tasks(
     kept = [p for partitions in held_back.values() for p in partitions]
     frozen = {task_by_partition[p] for p in kept if p in task_by_partition}
     read = [one for one in read if one.member.member_id not in quarantined]
-    clients = [
-        replace(client, lags_before=knowledge.lags_before.get(client.process_id, {}))
-        for client in clients_of(read, task_by_partition, knowledge.end_offset_sums or {})
-    ]
+    clients = clients_of(
+        read, task_by_partition, knowledge.end_offset_sums or {}, knowledge.lags_before
+    )
     if not clients:
         return Placed(
             placement=Placement(partitions_by_member=held_back), failures=knowledge.failures
@@ -158,7 +157,7 @@ def _by_thread(
         names = [one.member.member_id for one in group]
         ran: dict[TaskId, str] = {}
         held: dict[TaskId, str] = {}
-        for one in group:
+        for one in group if len(group) > 1 else ():  # a single thread gets all there is
             name = one.member.member_id
             ran |= dict.fromkeys(previous_tasks(one, task_by_partition), name)
             held |= dict.fromkeys(previous_standbys(one), name)

@@ -6,6 +6,7 @@ nobody else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from assignor.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import (
@@ -22,6 +23,9 @@ from encoding import (
     decode_subscription,
 )
 from probing import EARLIEST_NATIVE_VERSION, MemberVersions, Release
+
+_SMALL_BYTES = 1024
+_KEPT = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +73,20 @@ class ReadMember:
         return self.subscription.native if isinstance(self.subscription, Subscription) else None
 
 
+@lru_cache(maxsize=_KEPT)
+def _decode_small(
+    data: bytes, known_versions: tuple[int, ...]
+) -> Subscription | FutureSubscription:
+    """As `decode_subscription`: a member that repeats itself, as a follower may, is read once."""
+    return decode_subscription(data, known_versions)
+
+
 def read_member(member: GroupMember, release: Release) -> ReadMember:
     """Decode a member's blob as `release` would; never raises."""
+    data, known = member.user_data, release.readable_versions
     try:
-        value = decode_subscription(member.user_data, known_versions=release.readable_versions)
+        small = len(data) <= _SMALL_BYTES
+        value = _decode_small(data, known) if small else decode_subscription(data, known)
     except DecodeError as error:
         return ReadMember(member=member, subscription=None, unreadable=str(error))
     return ReadMember(member=member, subscription=value)
@@ -130,8 +144,16 @@ def clients_of(
     read: Sequence[ReadMember],
     task_by_partition: Mapping[TopicPartition, TaskId],
     end_offset_sums: Mapping[TaskId, int],
+    lags_before: Mapping[str, Mapping[TaskId, int]],
 ) -> list[ClientInput]:
-    """Merge the members of each process into one client."""
+    """Merge the members of each process into one client.
+
+    Args:
+        read: the members.
+        task_by_partition: what the consumer protocol says they own is said in partitions.
+        end_offset_sums: of the tasks; a lag is the distance to it.
+        lags_before: process id -> lags at the rebalance before.
+    """
     parts: dict[str, list[ReadMember]] = {}
     for one in read:
         parts.setdefault(one.client, []).append(one)
@@ -152,6 +174,7 @@ def clients_of(
                 threads=len(group),
                 active_tasks=frozenset(active),
                 lags=lags,
+                lags_before=lags_before.get(process_id, {}),
                 tags=tags,
             )
         )

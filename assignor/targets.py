@@ -112,6 +112,8 @@ def _crossed(state: GroupState, task: int, client: int) -> int:
 def with_rack_costs(state: GroupState, *, traffic: int, non_overlap: int) -> GroupState:
     """The state with a strategy's own rack costs where none are configured (KIP-925)."""
     config = state.config
+    if config.rack_aware_assignment_strategy == "none":
+        return state
     chosen = (
         config.rack_aware_assignment_traffic_cost,
         config.rack_aware_assignment_non_overlap_cost,

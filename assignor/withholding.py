@@ -34,7 +34,7 @@ def withhold(read: Sequence[ReadMember], plan: TaskPlan, placement: Placement) -
     owner = {p: one.member.member_id for one in read for p in one.member.owned_partitions}
     if not owner:
         return Withheld(placement=placement, partitions_by_member={})
-    had = {one.member.member_id: frozenset(previous_standbys(one)) for one in read}
+    had: dict[str, frozenset[TaskId]] = {}
     active = dict(placement.active_by_member)
     standby = dict(placement.standby_by_member)
     waiting: dict[str, tuple[TopicPartition, ...]] = {}
@@ -43,6 +43,8 @@ def withhold(read: Sequence[ReadMember], plan: TaskPlan, placement: Placement) -
         moving = [task for task in tasks if _is_owned_elsewhere(task, member, plan, owner)]
         if not moving:
             continue
+        if not had:  # most rebalances move nothing
+            had = {one.member.member_id: frozenset(previous_standbys(one)) for one in read}
         active[member] = tuple(task for task in tasks if task not in set(moving))
         kept = [t for t in moving if t in plan.stateful_tasks and t in had.get(member, ())]
         standby[member] = tuple(sorted({*standby.get(member, ()), *kept}))
