@@ -22,6 +22,7 @@ Int32Column = npt.NDArray[np.int32]
 Int64Column = npt.NDArray[np.int64]
 _HALF = np.int64(2**31)
 _SHOWN = 8  # tasks that a repr lists
+FEW = 64  # tasks up to which plain Python is faster than columns
 
 
 class TaskOffsetSums:
@@ -38,9 +39,10 @@ class TaskOffsetSums:
         names: topology name or ``None`` per task; ``None`` instead of the tuple if no task has one.
     """
 
-    __slots__ = ("_hash", "_searched", "names", "partitions", "subtopologies", "sums")
+    __slots__ = ("_hash", "_pairs", "_searched", "names", "partitions", "subtopologies", "sums")
 
     _hash: int
+    _pairs: tuple[tuple[TaskId, int], ...] | None  # of a few tasks, made when first iterated
     _searched: Int64Column | None  # keys of the tasks, made at the first search
     names: tuple[str | None, ...] | None
     partitions: Int32Column
@@ -56,6 +58,8 @@ class TaskOffsetSums:
         """Columns of a mapping by task; ``EncodeError`` for numbers out of range."""
         if not sums:
             return EMPTY
+        if len(sums) <= FEW and all(map(_is_plain, sums.items())):
+            return cls._of_few(tuple(sorted(sums.items())))
         subtopologies, partitions, names = zip(*sums, strict=True)
         return cls.from_columns(subtopologies, partitions, tuple(sums.values()), names)
 
@@ -88,6 +92,19 @@ class TaskOffsetSums:
         """Take columns of the right types whose tasks are known to ascend strictly, unchecked."""
         columns = cls.__new__(cls)
         columns._keep(subtopologies, partitions, sums, None)  # noqa: SLF001 a value of this class
+        return columns
+
+    @classmethod
+    def _of_few(cls, pairs: tuple[tuple[TaskId, int], ...]) -> "TaskOffsetSums":
+        """Take tasks without names that ascend strictly, numbers in range."""
+        columns = cls.__new__(cls)
+        columns._keep(  # noqa: SLF001 a value of this very class
+            np.array([task.subtopology for task, _ in pairs], np.int32),
+            np.array([task.partition for task, _ in pairs], np.int32),
+            np.array([offset_sum for _, offset_sum in pairs], np.int64),
+            None,
+        )
+        columns._pairs = pairs  # noqa: SLF001 the same
         return columns
 
     def _fill(
@@ -126,7 +143,7 @@ class TaskOffsetSums:
     ) -> None:
         for column in (subtopologies, partitions, sums):
             column.flags.writeable = False
-        self._searched, self._hash = None, 0
+        self._searched, self._pairs, self._hash = None, None, 0
         self.subtopologies, self.partitions, self.sums = subtopologies, partitions, sums
         self.names = names
 
@@ -134,7 +151,13 @@ class TaskOffsetSums:
         return len(self.sums)
 
     def __iter__(self) -> Iterator[tuple[TaskId, int]]:
-        return zip(self.tasks(), self.sums.tolist(), strict=True)
+        if self._pairs is not None:
+            return iter(self._pairs)
+        pairs = zip(self.tasks(), self.sums.tolist(), strict=True)
+        if len(self) > FEW:
+            return pairs
+        self._pairs = tuple(pairs)
+        return iter(self._pairs)
 
     def __contains__(self, task: object) -> bool:
         return isinstance(task, TaskId) and self.get(task) is not None
@@ -201,6 +224,19 @@ class TaskOffsetSums:
     def __reduce__(self) -> tuple[object, ...]:
         arguments = (self.subtopologies, self.partitions, self.sums, self.names)
         return (TaskOffsetSums.from_columns, arguments)
+
+
+def _is_plain(pair: tuple[TaskId, int]) -> bool:
+    """Whether a task has no name, and its numbers are in range: the usual case."""
+    task, offset_sum = pair
+    return (
+        type(task) is TaskId
+        and task.topology_name is None
+        and type(task.subtopology) is type(task.partition) is type(offset_sum) is int
+        and -(2**31) <= task.subtopology < 2**31
+        and -(2**31) <= task.partition < 2**31
+        and -(2**63) <= offset_sum < 2**63
+    )
 
 
 def _column(field: str, values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -14,11 +14,9 @@ from encoding.mappings import ClientTags, Partitions, PartitionsByHost, Partitio
 from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_VERSION, HostInfo, TaskId
 from encoding.native_schema import FIRST_NATIVE_VERSION
 from encoding.native_values import NativeAssignment, NativeSubscription
-from encoding.sums import EMPTY, TaskOffsetSums
+from encoding.sums import EMPTY, FEW, TaskOffsetSums
 
 __all__ = ["Assignment", "FutureSubscription", "Subscription"]
-
-_FEW = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +63,17 @@ class Subscription:
     def prev_tasks(self) -> tuple[TaskId, ...]:
         """Active tasks that the member runs: those with offset sum -2."""
         sums = self.task_offset_sums
-        if len(sums) <= _FEW:  # columns of columns cost more than so few tasks
+        if len(sums) <= FEW:  # columns of columns cost more than so few tasks
             return tuple(task for task, offset_sum in sums if offset_sum == RUNNING)
         return tuple(sums.running().tasks())
 
     @property
     def standby_tasks(self) -> tuple[TaskId, ...]:
         """All other tasks whose state the member has."""
-        return tuple(self.task_offset_sums.not_running().tasks())
+        sums = self.task_offset_sums
+        if len(sums) <= FEW:
+            return tuple(task for task, offset_sum in sums if offset_sum != RUNNING)
+        return tuple(sums.not_running().tasks())
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,3 +123,55 @@ def test_a_repr_names_few_tasks_and_counts_many():
     assert repr(TaskOffsetSums.from_columns([1], [2], [3])) == "TaskOffsetSums(1_2: 3)"
     many = TaskOffsetSums.from_columns([1] * 9, range(9), [0] * 9)
     assert repr(many) == "TaskOffsetSums(9 tasks)"
+
+
+def test_few_tasks_in_any_order_are_the_same_value_as_their_columns():
+    given = {TaskId(1, 2): -2, TaskId(0, 5): 2**40, TaskId(0, -1): -3, TaskId(-4, 7): 0}
+    few = TaskOffsetSums.from_mapping(given)
+    columns = TaskOffsetSums.from_columns(
+        [task.subtopology for task in given],
+        [task.partition for task in given],
+        list(given.values()),
+    )
+    assert few == columns
+    assert hash(few) == hash(columns)
+    assert list(few) == list(columns) == sorted(given.items())
+    assert list(few) == list(few)  # kept, and not used up
+    assert (few.subtopologies.dtype, few.partitions.dtype, few.sums.dtype) == (
+        np.int32,
+        np.int32,
+        np.int64,
+    )
+    assert few.names is None
+
+
+@pytest.mark.parametrize(
+    ("task", "offset_sum"),
+    [
+        (TaskId(2**31, 0), 0),
+        (TaskId(0, -(2**31) - 1), 0),
+        (TaskId(0, 0), 2**63),
+        (TaskId(0, 0), 1.5),
+    ],
+)
+def test_few_tasks_with_numbers_out_of_range_are_refused(task, offset_sum):
+    with pytest.raises(EncodeError):
+        TaskOffsetSums.from_mapping({task: offset_sum})
+
+
+@pytest.mark.parametrize(
+    ("task", "offset_sum"),
+    [
+        (TaskId(2**31 - 1, -(2**31)), 2**63 - 1),
+        (TaskId(-(2**31), 2**31 - 1), -(2**63)),
+        (TaskId(0, 0, "n"), 1),
+    ],
+)
+def test_few_tasks_at_the_ends_of_the_range_are_taken(task, offset_sum):
+    assert list(TaskOffsetSums.from_mapping({task: offset_sum})) == [(task, offset_sum)]
+
+
+def test_more_than_a_few_tasks_iterate_as_few_do():
+    given = {TaskId(number % 3, number): number for number in range(65)}
+    sums = TaskOffsetSums.from_mapping(given)
+    assert list(sums) == list(sums) == sorted(given.items())
