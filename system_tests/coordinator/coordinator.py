@@ -123,7 +123,9 @@ class Coordinator:
 
     def next_deadline_ms(self) -> int | None:
         """When to call `tick` next; nothing is due before. `None` if nothing ever is."""
-        earliest = min((group.wake_ms for group in self._groups.values()), default=NEVER)
+        earliest = NEVER
+        for group in self._groups.values():
+            earliest = min(earliest, group.wake_ms)
         return None if earliest == NEVER else earliest
 
     def group_ids(self) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ from system_tests.coordinator.types import (
     LeftMember,
 )
 
+_HEARTBEAT_ANSWERS = {error: HeartbeatAnswer(error=error) for error in ErrorCode}
+
 
 def heartbeat(turn: Turn, group: Group, request: Heartbeat, token: object) -> None:
     """Handle a Heartbeat: extend the session, and say whether a rebalance wants the member."""
@@ -27,7 +29,7 @@ def heartbeat(turn: Turn, group: Group, request: Heartbeat, token: object) -> No
         turn.touch(group, group.members[request.member_id])
         if group.state is GroupState.PREPARING_REBALANCE:
             error = ErrorCode.REBALANCE_IN_PROGRESS
-    turn.answer(token, HeartbeatAnswer(error=error))
+    turn.answer(token, _HEARTBEAT_ANSWERS[error])
 
 
 def leave(turn: Turn, group: Group, request: LeaveGroup, token: object) -> None:

@@ -82,13 +82,15 @@ class Turn:
         A join that the same member had parked before is answered: its sender has given it up,
         but no request stays without an answer here.
         """
-        stale = JoinAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id)
-        self.answer_join(member, stale)
+        if member.join_token is not None:
+            stale = JoinAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS, member_id=member.member_id)
+            self.answer_join(member, stale)
         member.join_token = token
 
     def park_sync(self, member: Member, token: object) -> None:
         """Let a sync wait; one that was parked before is answered as in `park_join`."""
-        self.answer_sync(member, SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS))
+        if member.sync_token is not None:
+            self.answer_sync(member, SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_token = token
 
     def elect_leader(self, group: Group, member_id: str | None, reason: str) -> None:

@@ -199,11 +199,12 @@ class Bounce:
         world, options, plan = self.world, self.options, self.plan
         trace = tuple(world.trace)
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
+        counted = count_rebalances(trace)
         broken = check_trace(trace, world.task_of)
         broken += check_settles(trace)
         broken += check_final_versions(trace, plan.promised_versions, is_uniform=plan.is_uniform)
         if not options.faults:
-            broken += check_version_rebalances(trace, bound)
+            broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))
         return Outcome(
             asked=self.asked,
@@ -213,7 +214,7 @@ class Bounce:
             trace=trace,
             broken=tuple(broken),
             known=known_issues(shape),
-            rebalances=count_rebalances(trace),
+            rebalances=counted,
             cost=cost_of(trace, records_per_second=world.setup.rates.growth),
             version_bound=bound,
         )

@@ -7,7 +7,7 @@ releases leaves such groups out, and a finding in one that was asked for is told
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from probing import LeaderModel, Release, upgrade_path
+from probing import LeaderModel, Release, UpgradePath, upgrade_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,25 @@ class Known:
     why: str
 
 
+_PATHS: dict[tuple[str, str], UpgradePath] = {}
+"""Paths between programs that were asked about; the release table does not change."""
+
+
+def path_between(old: Release, new: Release) -> UpgradePath:
+    """Return what `probing.upgrade_path` does, once for each pair of names."""
+    names = (old.name, new.name)
+    path = _PATHS.get(names)
+    if path is None:
+        path = _PATHS[names] = upgrade_path(old, new)
+    return path
+
+
 _RESTARTS = frozenset({"crash", "leader", "coordinator"})
 
 KNOWN: tuple[Known, ...] = (
     Known(
         issue="no path",
-        strikes=lambda s: not s.offline and not upgrade_path(s.old, s.new).possible,
+        strikes=lambda s: not s.offline and not path_between(s.old, s.new).possible,
         why="the release table has no rolling path between the two",
     ),
     Known(

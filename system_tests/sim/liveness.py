@@ -106,10 +106,10 @@ def check_final_versions(
     return [Broken(rule="final versions", at_ms=last.at_ms, sentence=sentence)]
 
 
-def check_version_rebalances(trace: Sequence[Happening], bound: int) -> list[Broken]:
-    """Version probing costs no more rebalances than the bound."""
-    version = count_rebalances(trace).version
+def check_version_rebalances(counted: Rebalances, bound: int, *, at_ms: int) -> list[Broken]:
+    """Version probing costs no more rebalances than the bound; `at_ms`: the end of the trace."""
+    version = counted.version
     if len(version) <= bound:
         return []
     sentence = f"{len(version)} rebalances for the version, and {bound} are allowed"
-    return [Broken(rule="version rebalances", at_ms=trace[-1].at_ms, sentence=sentence)]
+    return [Broken(rule="version rebalances", at_ms=at_ms, sentence=sentence)]

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from probing import RELEASES, Release, upgrade_path
+from probing import RELEASES, Release
 from system_tests.sim.behaviour import behaviour_of, find_program
-from system_tests.sim.known import Shape, known_issues
+from system_tests.sim.known import Shape, known_issues, path_between
 from system_tests.sim.scheduler import Scheduler
 
 FAULTS = (
@@ -105,7 +105,7 @@ def plan_bounce(options: BounceOptions) -> Plan:
     if options.old is None or options.new is None:
         raise OptionError("a plan needs both releases; give old and new, or let `draw` choose")
     old, new = find_program(options.old), find_program(options.new)
-    path = upgrade_path(old, new)
+    path = path_between(old, new)
     asked_for = options.offline or options.force
     if not path.possible and not asked_for:
         raise OptionError(

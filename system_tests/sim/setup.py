@@ -1,6 +1,7 @@
 """What a world is made of: sizes, speeds, the application; frozen values and how they are built."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from uuid import UUID
 
 from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
@@ -82,6 +83,11 @@ def make_application(
     setup: WorldSetup,
 ) -> tuple[Application, tuple[str, ...]]:
     """Make the application, with the topics that its members subscribe to."""
+    return _make_application(setup.partitions, setup.config), (TOPIC,)
+
+
+@lru_cache(maxsize=64)
+def _make_application(partitions: int, config: AssignmentConfig) -> Application:
     topology = (
         Topology()
         .add_source("read", topics=[TOPIC])
@@ -89,12 +95,11 @@ def make_application(
         .add_state_store("counts", processors=["count"])
     )
     subtopologies = topology.subtopologies("app")
-    counts = {TOPIC: setup.partitions}
+    counts = {TOPIC: partitions}
     plan = plan_tasks(subtopologies, counts)
-    application = Application(
+    return Application(
         subtopologies=subtopologies,
         partition_counts=counts,
         task_of=plan.task_by_partition,
-        config=setup.config,
+        config=config,
     )
-    return application, (TOPIC,)

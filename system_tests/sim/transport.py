@@ -89,6 +89,8 @@ class Transport:
             return None
         token = (thread.index, thread.life, 0, 0)
         effects = self.coordinator.handle(request, token=token, now_ms=self.now_ms)
+        if not effects.events and len(effects.answers) == 1:
+            return effects.answers[0].response  # nothing new, as mostly
         own = [answer for answer in effects.answers if answer.token == token]
         self._absorb(Effects(tuple(a for a in effects.answers if a not in own), effects.events))
         return own[0].response if own else None

@@ -56,12 +56,13 @@ def read_subscription(data: bytes) -> ConsumerSubscription:
             topic, at = _read_string(data, at)
             topics.append(topic)
         user_data, at = _read_bytes(data, at)
-        owned = _read_partitions(data, at)[0] if version >= 1 else ()
+        owned = _partitions_of(data[at:]) if version >= 1 else ()
     except (StructError, UnicodeDecodeError) as error:
         raise WireError(f"subscription of {len(data)} bytes: {error}") from error
     return ConsumerSubscription(tuple(topics), user_data, owned)
 
 
+@lru_cache(maxsize=4096)  # most rebalances send what the last one sent
 def write_assignment(partitions: Partitions, user_data: bytes) -> bytes:
     """Write one member's part of the leader's answer."""
     return b"".join(
@@ -69,6 +70,7 @@ def write_assignment(partitions: Partitions, user_data: bytes) -> bytes:
     )
 
 
+@lru_cache(maxsize=4096)
 def read_assignment(data: bytes) -> tuple[Partitions, bytes]:
     """Read one member's part.
 
@@ -119,6 +121,11 @@ def _exactly(data: bytes, start: int, end: int) -> bytes:
     if not start <= end <= len(data):
         raise StructError(f"{end - start} bytes at offset {start} are wanted")
     return data[start:end]
+
+
+@lru_cache(maxsize=4096)
+def _partitions_of(data: bytes) -> Partitions:
+    return _read_partitions(data, 0)[0]
 
 
 def _read_partitions(data: bytes, at: int) -> tuple[Partitions, int]:

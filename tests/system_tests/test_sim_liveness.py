@@ -47,8 +47,10 @@ def test_nothing_counts_before_the_group_has_settled():
 
 def test_too_many_rebalances_for_the_version_are_told():
     trace = (REST, *rebalance(2, rejoined("version")), *rebalance(3, rejoined("version")))
-    assert check_version_rebalances(trace, 2) == []
-    assert [one.rule for one in check_version_rebalances(trace, 1)] == ["version rebalances"]
+    counted = count_rebalances(trace)
+    assert check_version_rebalances(counted, 2, at_ms=9) == []
+    (broken,) = check_version_rebalances(counted, 1, at_ms=9)
+    assert (broken.rule, broken.at_ms) == ("version rebalances", 9)
 
 
 def test_a_group_that_does_not_settle_is_told():
