@@ -21,6 +21,7 @@ class Board:
     """Scratchpad of one call: who holds what, and which other clients are caught up on it.
 
     `anywhere` are tasks that any client counts as caught up on; `others` has those with state.
+    `near` are, for each client, the clients that are caught up on a task of it, or were.
     """
 
     place: list[int]
@@ -31,6 +32,7 @@ class Board:
     total: int
     others: dict[int, list[int]]
     movable: list[dict[int, None]]
+    near: list[set[int]]
     subtopology: list[int]
     anywhere: list[bool]
     spare: int = 0
@@ -62,6 +64,7 @@ class Board:
             kept.sort()
         self.others[task] = kept
         self.movable[client][task] = None
+        self.near[client].update(kept)
 
 
 def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
@@ -76,9 +79,11 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
         others.setdefault(one, []).append(client)
     place = home.tolist()
     movable: list[dict[int, None]] = [{} for _ in state.clients]
-    for one in others:
+    near: list[set[int]] = [set() for _ in state.clients]
+    for one, able in others.items():
         if place[one] != NOBODY:
             movable[place[one]][one] = None
+            near[place[one]].update(able)
     total = int(state.stateful.sum())
     bands = thread_bands(capacity, total)
     return Board(
@@ -90,6 +95,7 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
         total=total,
         others=others,
         movable=movable,
+        near=near,
         subtopology=state.subtopology.tolist(),
         anywhere=state.starts_anywhere().tolist(),
     )
@@ -222,7 +228,7 @@ class _Search:
 def _give(board: Board, client: int, *, down_to: int, is_voluntary: bool = False) -> int:
     """Hand tasks straight to caught-up clients with room; returns how many."""
     given = 0
-    if board.count[client] <= down_to:
+    if board.count[client] <= down_to or not any(map(board.is_open, board.near[client])):
         return given
     for task in _by_largest_subtopology(board, client):
         if board.count[client] <= down_to or (is_voluntary and board.spare >= 0):

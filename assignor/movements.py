@@ -6,7 +6,7 @@ moves keeps its caught-up copy in the old place as long. (Kafka hands the active
 caught-up copy meanwhile, so that actives hop at every probing rebalance.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -88,25 +88,26 @@ def settle(
     usable = (state.capacity() > 0).tolist()
     limit, wanted = state.config.acceptable_recovery_lag, state.config.num_standby_replicas
     for task in touched:
-        known = range(starts[task], starts[task + 1])
-        index_by_client = {clients_of[index]: index for index in known}
-        hot = [c for _, c in sorted((lags[i], clients_of[i]) for i in known if lags[i] <= limit)]
+        first, last = starts[task], starts[task + 1]
+        places, behind = clients_of[first:last], lags[first:last]
+        hot = [c for lag, c in sorted(zip(behind, places, strict=True)) if lag <= limit]
         stay: list[int] = []
         late: list[int] = []
         for client in belongs.get(task, ()):
-            index = index_by_client.get(client)
-            is_hot = anywhere[task] if index is None else lags[index] <= limit
+            is_new = client not in places
+            is_hot = anywhere[task] if is_new else behind[places.index(client)] <= limit
             (stay if is_hot else late).append(client)
-        # Whoever is caught up stands in until the new places are.
-        taken = {running[task], goals[task], *stay, *late}
-        stand_ins = [c for c in hot if c not in taken and usable[c]]
-        in_place[task] = stay + stand_ins[: max(0, wanted - len(stay))]
-        goal = [] if goals[task] == running[task] else [goals[task]]
-        for client in goal + late:
-            index = index_by_client.get(client)
-            is_stalled = index is not None and stalled[index]
-            is_new = index is None
-            builds.append(Build(is_stalled, client not in goal, is_new, len(hot), task, client))
+        runs, goal = running[task], goals[task]
+        if len(stay) < wanted:
+            # Whoever is caught up stands in until the new places are.
+            taken = (runs, goal, *stay, *late)
+            stand_ins = [c for c in hot if c not in taken and usable[c]]
+            stay += stand_ins[: wanted - len(stay)]
+        in_place[task] = stay
+        for client in late if goal == runs else (goal, *late):
+            is_new = client not in places
+            is_stalled = not is_new and stalled[first + places.index(client)]
+            builds.append(Build(is_stalled, client != goal, is_new, len(hot), task, client))
     more, warmups, followup = _within_budget(state, in_place, builds)
     return TaskAssignment(
         active=active,
@@ -175,6 +176,18 @@ def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> B
     return chosen
 
 
+def _urgency(state: GroupState, builds: Sequence[Build]) -> Callable[[Build], int]:
+    """The order of builds as one number each, which sorts several times faster than tuples."""
+    clients, tasks = len(state.clients), len(state.tasks)
+    most = 1 + max((build.caught_up for build in builds), default=0)
+
+    def key(build: Build) -> int:
+        flags = 4 * build.is_stalled + 2 * build.is_standby + build.is_new
+        return ((flags * most + build.caught_up) * tasks + build.task) * clients + build.client
+
+    return key
+
+
 def _within_budget(
     state: GroupState, in_place: dict[int, list[int]], builds: Sequence[Build]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]], bool]:
@@ -184,7 +197,7 @@ def _within_budget(
     followup = False
     # A client whose copies come no nearer gets no more of them to try until they do.
     stuck = {build.client for build in builds if build.is_stalled}
-    for build in sorted(builds):
+    for build in sorted(builds, key=_urgency(state, builds)):
         copies = in_place[build.task]
         is_extra = len(copies) >= wanted
         is_hopeless = is_extra and build.is_new and build.client in stuck

@@ -67,8 +67,7 @@ def cancel_cycles(problem: Transport) -> IntArray:
         saved = np.where(x > 0, problem.cost + move * (x > problem.kept), -4 * FORBIDDEN)
         steps = dearer[:, None, :] - saved[:, :, None]
         best = np.argmin(steps, axis=0)
-        arcs = np.take_along_axis(steps, best[None], axis=0)[0]
-        cycle = _negative_cycle(arcs)
+        cycle = _negative_cycle(steps.min(axis=0))
         if not cycle:
             return x
         hops = [(int(best[a, b]), a, b) for a, b in cycle]
@@ -88,27 +87,28 @@ def _room(problem: Transport, x: IntArray, k: int, a: int, b: int) -> int:
 
 def _negative_cycle(arcs: IntArray) -> list[tuple[int, int]]:
     """The arcs of a cycle of negative cost, or nothing (Bellman-Ford from everywhere)."""
-    racks = len(arcs)
-    distance = np.zeros(racks, dtype=np.int64)
-    parent = np.full(racks, -1, dtype=np.int64)
+    # Racks are few: plain numbers are faster than arrays here.
+    into = arcs.T.tolist()
+    racks = range(len(into))
+    distance, parent = [0] * len(into), [-1] * len(into)
     node = -1
-    for _ in range(racks):
-        offers = distance[:, None] + arcs
-        best = np.argmin(offers, axis=0)
-        value = offers[best, np.arange(racks)]
-        nearer = value < distance
-        if not nearer.any():
+    for _ in racks:
+        node, before = -1, distance.copy()
+        for b in racks:
+            offers = [far + step for far, step in zip(before, into[b], strict=True)]
+            nearest = min(offers)
+            if nearest < before[b]:
+                distance[b], parent[b] = nearest, offers.index(nearest)
+                node = b if node < 0 else node
+        if node < 0:
             return []
-        distance = np.where(nearer, value, distance)
-        parent = np.where(nearer, best, parent)
-        node = int(np.flatnonzero(nearer)[0])
-    for _ in range(racks):
-        node = int(parent[node])
+    for _ in racks:
+        node = parent[node]
     cycle, at = [], node
     while True:
-        before = int(parent[at])
-        cycle.append((before, at))
-        at = before
+        came = parent[at]
+        cycle.append((came, at))
+        at = came
         if at == node:
             return cycle
 

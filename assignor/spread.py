@@ -11,7 +11,8 @@ import numpy as np
 
 from assignor.state import BoolArray, GroupState, IntArray
 
-_ONE_CELL = frozenset({0})
+# Where no key tells clients apart all of them are in this cell.
+ONE_CELL = frozenset({0})
 # Copies that are looked ahead, and cells beyond which only the next one is.
 _AHEAD, _MANY_CELLS = 3, 64
 
@@ -32,6 +33,7 @@ class Spread:
         first_in_cell: some usable clients of each cell, for looking ahead.
         memo: answers of `look`.
         memo_moves: answers of `successors`.
+        memo_clients: bool [C] of the usable clients of some cells.
     """
 
     keys: tuple[str | None, ...]
@@ -45,6 +47,7 @@ class Spread:
     first_in_cell: tuple[tuple[int, ...], ...]
     memo: dict[tuple[tuple[int, ...], int], tuple[int, frozenset[int]]]
     memo_moves: dict[tuple[tuple[int, ...], int, int], frozenset[int]]
+    memo_clients: dict[frozenset[int], BoolArray]
 
     @classmethod
     def of(cls, state: GroupState) -> "Spread":
@@ -91,6 +94,7 @@ class Spread:
             first_in_cell=tuple(tuple(part[:8]) for part in members),
             memo={},
             memo_moves={},
+            memo_clients={},
         )
 
     @property
@@ -128,7 +132,7 @@ class Spread:
             left: copies that are still to be placed.
         """
         if not self.distinct:
-            return _ONE_CELL
+            return ONE_CELL
         return self.look(tuple(self.cells[c] for c in holders if self.usable[c]), left)[1]
 
     def fits(self, holders: Sequence[int], has_room: BoolArray, left: int = 1) -> BoolArray:
@@ -139,14 +143,20 @@ class Spread:
             has_room: bool [C]; all of `holders` are left out.
             left: copies that are still to be placed.
         """
-        able: BoolArray = np.array(self.usable, dtype=np.bool_)
+        able = self._clients_in(self.best_for(holders, left)).copy()
         able[list(holders)] = False
         if not self.distinct:
             able &= has_room
             return able
-        able &= np.isin(self.cells, list(self.best_for(holders, left)))
         roomy: BoolArray = able & has_room
         return roomy if roomy.any() else able
+
+    def _clients_in(self, cells: frozenset[int]) -> BoolArray:
+        """Bool [C]: usable clients of these cells; with one cell for all, every usable client."""
+        if cells not in self.memo_clients:
+            usable = np.array(self.usable, dtype=np.bool_)
+            self.memo_clients[cells] = usable & np.isin(self.cells, list(cells))
+        return self.memo_clients[cells]
 
     def keep(self, candidates: Sequence[int], active: int, wanted: int) -> list[int]:
         """Those of the candidates, in order, that leave the greatest spread within reach."""

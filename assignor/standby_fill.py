@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assignor.spread import Spread
+from assignor.spread import ONE_CELL, Spread
 from assignor.state import BoolArray, GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
@@ -111,6 +111,8 @@ class Board:
 
     def successors(self, task: int, old: int) -> frozenset[int]:
         """The cells in which the copy on `old` would be as far from the others."""
+        if not self.spread.is_needed:
+            return ONE_CELL
         held_by = self.holders[task]
         left = self.wanted - len(held_by)
         return self.spread.successors([self.active[task], *held_by], old, left)

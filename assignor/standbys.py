@@ -205,15 +205,14 @@ def _taker(
     cells, allowed = board.spread.cells, board.successors(task, client)
     if allowed.isdisjoint(open_cells):
         return None
-    near = islice((c for c in takers if cells[c] in allowed), _TAKERS)
-    able = [c for c in near if board.can_hold(task, c)]
-    active = board.active[task]
-    return min(
-        able,
-        key=lambda c: (
-            board.pairs.get((active, c), 0) / board.capacity[c],
-            -board.room[c] / board.capacity[c],
-            c,
-        ),
-        default=None,
-    )
+    active, held_by = board.active[task], board.holders[task]
+    best: tuple[float, float, int] | None = None
+    for other in islice((c for c in takers if cells[c] in allowed), _TAKERS):
+        if other == active or other in held_by:
+            continue
+        threads = board.capacity[other]
+        shared = board.pairs.get((active, other), 0)
+        found = (shared / threads, -board.room[other] / threads, other)
+        if best is None or found < best:
+            best = found
+    return None if best is None else best[2]
