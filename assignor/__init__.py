@@ -44,6 +44,8 @@ from assignor.problem import (
     read_problem,
     result_of,
 )
+from assignor.problem_events import play_problem
+from assignor.racks_traffic import traffic_of
 from assignor.simulate import Moves, Round, clients_after, moves_of, play, regroup, totals
 from assignor.spread import Spread
 from assignor.state import (
@@ -154,6 +156,7 @@ __all__ = [
     "parse_problem",
     "plan_tasks",
     "play",
+    "play_problem",
     "quotas",
     "read_problem",
     "regroup",
@@ -164,6 +167,7 @@ __all__ = [
     "sticky",
     "thread_bands",
     "totals",
+    "traffic_of",
     "validate",
 ]
 

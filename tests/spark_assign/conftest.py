@@ -20,3 +20,10 @@ def spark():
     started.conf.set("spark.sql.shuffle.partitions", "4")
     yield started
     started.stop()
+
+
+def pytest_collection_modifyitems(items):
+    # Starting Spark and its first job take most of a minute where all cores are busy.
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(300))

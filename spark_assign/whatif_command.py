@@ -1,0 +1,89 @@
+"""``spark-assign whatif``: groups and scenarios in, a table, a summary and a page out."""
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from assignor import named_strategy
+from spark_assign.command import STATUS, job, output_options, settings_of, spark_options
+from spark_assign.inputs import read_groups
+from spark_assign.kernel import Options
+from spark_assign.output import staged
+from spark_assign.scenarios import KINDS, parse_scenarios
+from spark_assign.whatif import WHATIF, what_if
+from spark_assign.whatif_measures import RESTORE_RATE
+from spark_assign.whatif_report import has_plots, page_of, print_summary, summary_of
+
+PAGE, SUMMARY = "_report.html", "_summary.json"
+_LISTED = "\n".join(f"  {word:<12} {sentence}" for word, sentence in KINDS.items())
+_HELP = f"""Say what would happen to groups: moves, restores, load, traffic, time to converge.
+
+--out gets a row for each group, scenario and subject (Parquet), `{SUMMARY}` and, with the extra
+`report` installed, `{PAGE}` with plots. Groups are read as by `spark-assign batch`.
+
+\b
+Scenarios, a comma separated list (--scenarios may be given more than once):
+{_LISTED}
+
+\b
+Examples:
+  spark-assign whatif --in groups.jsonl --scenarios lose-client,lose-rack --out whatif/
+  spark-assign whatif --in groups/ --scenarios add:2,release:2.3.1:3.9 --out whatif/
+  spark-assign whatif --in groups/ --scenarios 'config:num.standby.replicas=2' --out whatif/
+
+Times are a model: every thread restores --restore-rate records a second, all clients at once, and
+the next rebalance waits for that and for the probing rebalance interval.
+
+Exit status 1 also when a case cannot be, or never settles.
+
+{STATUS}
+"""
+
+
+@click.command(help=_HELP, short_help="Say what would happen to groups.")
+@click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
+@click.option(
+    "--in-format",
+    "in_form",
+    type=click.Choice(["auto", "parquet", "jsonl"]),
+    default="auto",
+    show_default=True,
+    help="What it is.",
+)
+@click.option("--scenarios", multiple=True, required=True, metavar="LIST", help="See above.")
+@click.option("--strategy", default="high_availability", show_default=True)
+@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Wins over the groups' own.")
+@click.option(
+    "--restore-rate",
+    type=click.IntRange(1),
+    default=RESTORE_RATE,
+    show_default=True,
+    metavar="RECORDS",
+    help="Records a second that a thread restores.",
+)
+@output_options
+@spark_options
+def whatif(**given: Any) -> None:
+    """Entry point of the subcommand."""
+    with job(
+        "spark-assign whatif", "what if", cores=given["cores"], driver_memory=given["driver_memory"]
+    ) as spark:
+        named_strategy(given["strategy"])
+        scenarios = parse_scenarios(given["scenarios"])
+        options = Options(strategy=given["strategy"], settings=settings_of(given["config"]))
+        groups = read_groups(spark, given["path"], form=given["in_form"])
+        with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
+            stage.write(what_if(groups, scenarios, options, restore_rate=given["restore_rate"]))
+            rows = summary_of(spark.read.schema(WHATIF).parquet(stage.path))
+            stage.write_text(SUMMARY, json.dumps(rows) + "\n")
+            if has_plots():
+                stage.write_text(PAGE, page_of(rows))
+    out = given["out"].rstrip("/")
+    if given["style"] == "json":
+        click.echo(json.dumps({"out": out, "scenarios": rows}))
+    else:
+        print_summary(rows)
+        click.echo(f"rows: {out}" + (f", plots: {out}/{PAGE}" if has_plots() else ""))
+    sys.exit(1 if any(row["impossible"] or row["endless"] for row in rows) else 0)

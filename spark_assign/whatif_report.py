@@ -1,0 +1,133 @@
+"""The what-if table for people: worst and mean of each scenario, and a page with plots."""
+
+import importlib.util
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from rich.console import Console
+from rich.table import Table
+
+_WIDTH = 110
+_MINUTE_MS = 60_000
+# Column of the table, what people read, its unit.
+_SHOWN = (
+    ("handoffs", "hand-offs", ""),
+    ("restores", "restores", ""),
+    ("restored_records", "records restored", ""),
+    ("outage_ms", "longest outage", "min"),
+    ("converge_ms", "converged after", "min"),
+    ("rounds", "rebalances", ""),
+    ("load_max", "tasks a thread", ""),
+    ("active_cross_rack", "cross-rack reads", ""),
+)
+
+
+def summary_of(frame: DataFrame) -> list[dict[str, Any]]:
+    """One row per scenario: cases, groups, the mean and the worst of each number, and of whom.
+
+    Args:
+        frame: the rows of `whatif.what_if`; a row per scenario is all that reaches the driver.
+    """
+    worst_of = f.max_by(
+        f.struct("name", "subject"), f.struct("outage_ms", "converge_ms", "restores")
+    )
+    columns = [
+        part
+        for name, _, _ in _SHOWN
+        for part in (f.avg(name).alias(f"{name}_mean"), f.max(name).alias(f"{name}_worst"))
+    ]
+    rows = (
+        frame.groupBy("scenario")
+        .agg(
+            f.count("*").alias("cases"),
+            f.count_distinct("name").alias("groups"),
+            f.count("error").alias("impossible"),
+            f.min("error").alias("why"),
+            f.count_if(~f.col("settled")).alias("endless"),
+            worst_of.alias("worst"),
+            *columns,
+        )
+        .collect()
+    )
+    return [
+        row.asDict(recursive=True)
+        for row in sorted(rows, key=lambda row: (row.scenario != "now", row.scenario))
+    ]
+
+
+def print_summary(rows: list[dict[str, Any]]) -> None:
+    """A table on stdout: mean / worst of each scenario."""
+    probe = Console()
+    console = probe if probe.is_terminal else Console(width=_WIDTH)
+    table = Table(box=None, pad_edge=False, title="mean / worst", title_justify="left")
+    for name in ("scenario", "cases"):
+        table.add_column(name, justify="left" if name == "scenario" else "right")
+    for _, label, unit in _SHOWN:
+        table.add_column(f"{label}, {unit}" if unit else label, justify="right")
+    for row in rows:
+        cells = [_cell(row, name, unit) for name, _, unit in _SHOWN]
+        table.add_row(row["scenario"], str(row["cases"]), *cells)
+    console.print(table)
+    for row in rows:
+        worst = row["worst"]
+        if worst and worst["subject"]:
+            console.print(
+                f"{row['scenario']}: hardest on {worst['name']} for {worst['subject']}",
+                highlight=False,
+            )
+        if row["impossible"]:
+            console.print(
+                f"{row['scenario']}: {row['impossible']} of {row['cases']} cannot be: {row['why']}",
+                highlight=False,
+            )
+        if row["endless"]:
+            console.print(f"{row['scenario']}: {row['endless']} never settle", highlight=False)
+
+
+def _cell(row: dict[str, Any], name: str, unit: str) -> str:
+    mean, worst = row[f"{name}_mean"], row[f"{name}_worst"]
+    if mean is None:
+        return "-"
+    if unit == "min":
+        return f"{mean / _MINUTE_MS:.1f} / {worst / _MINUTE_MS:.1f}"
+    return f"{mean:,.1f} / {worst:,}"
+
+
+def has_plots() -> bool:
+    """Whether the extra `report` is installed."""
+    return importlib.util.find_spec("plotly") is not None
+
+
+def page_of(rows: list[dict[str, Any]]) -> str:
+    """One HTML page, whole in itself: a panel for each number, a bar for each scenario."""
+    graph = importlib.import_module("plotly.graph_objects")
+    panels = importlib.import_module("plotly.subplots")
+    titles = [f"{label}, {unit}" if unit else label for _, label, unit in _SHOWN]
+    figure = panels.make_subplots(rows=4, cols=2, subplot_titles=titles, vertical_spacing=0.09)
+    names = [row["scenario"] for row in rows]
+    for number, (name, _, unit) in enumerate(_SHOWN):
+        scale = _MINUTE_MS if unit == "min" else 1
+        for kind, colour in (("worst", "#c7543a"), ("mean", "#3a6ea5")):
+            values = [
+                None if row[f"{name}_{kind}"] is None else row[f"{name}_{kind}"] / scale
+                for row in rows
+            ]
+            bar = graph.Bar(
+                y=names,
+                x=values,
+                name=kind,
+                orientation="h",
+                marker_color=colour,
+                legendgroup=kind,
+                showlegend=number == 0,
+            )
+            figure.add_trace(bar, row=number // 2 + 1, col=number % 2 + 1)
+    figure.update_yaxes(autorange="reversed")
+    figure.update_layout(
+        title="What if: each scenario over all groups, mean and worst",
+        height=max(900, 4 * (120 + 28 * len(rows))),
+        template="plotly_white",
+    )
+    page: str = figure.to_html(include_plotlyjs=True, full_html=True)
+    return page
