@@ -4,8 +4,9 @@ Every thread is one member of the group. Threads end with counts that differ by 
 keep as many of their own tasks as that allows; O(M log M) for M tasks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, islice
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from operator import eq, itemgetter
 
 from encoding import TaskId
@@ -38,23 +39,31 @@ def assign_threads(
     ordered = _in_order(tasks)
     # Places in `ordered` stand for tasks: small numbers compare and hash faster than ids.
     mine: dict[str, list[int]] = {name: [] for name in names}
+    rest: list[int] = []
+    put: defaultdict[str | None, Callable[[int], None]] = defaultdict(lambda: rest.append)
+    put |= {name: own.append for name, own in mine.items()}
     for place, owner in enumerate(map(owner_by_task.get, ordered)):
-        if owner in mine:
-            mine[owner].append(place)
+        put[owner](place)
     quota = _quotas(names, load, {n: len(own) for n, own in mine.items()}, len(ordered))
-    result = {name: own[: quota[name]] for name, own in mine.items()}
-    is_open = bytearray(b"\1") * len(ordered)
-    for own in result.values():
-        for place in own:
-            is_open[place] = 0
-    rest = compress(range(len(ordered)), is_open)
+    for name, own in mine.items():
+        rest += own[quota[name] :]
+        del own[quota[name] :]
     # Round robin over the open places spreads the tasks of one subtopology over the threads.
-    room = {name: quota[name] - len(result[name]) for name in names if quota[name]}
+    places = iter(sorted(rest))
+    room = {name: quota[name] - len(mine[name]) for name in names if quota[name]}
     while room := {name: left for name, left in room.items() if left}:
         for name in room:
             room[name] -= 1
-            result[name].append(next(rest))
-    return {name: tuple([ordered[place] for place in sorted(own)]) for name, own in result.items()}
+            mine[name].append(next(places))
+    return {name: _taken(ordered, sorted(own)) for name, own in mine.items()}
+
+
+def _taken(ordered: Sequence[TaskId], places: Sequence[int]) -> tuple[TaskId, ...]:
+    """The tasks at these places; several are picked at once."""
+    if len(places) > 1:
+        picked: tuple[TaskId, ...] = itemgetter(*places)(ordered)
+        return picked
+    return tuple([ordered[place] for place in places])
 
 
 def _in_order(tasks: Iterable[TaskId]) -> list[TaskId]:
