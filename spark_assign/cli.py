@@ -13,6 +13,9 @@ class _SparkAssign(LazyGroup):
         "compare": Subcommand(
             "spark_assign.compare", "compare", "Compare plans with other answers, group by group."
         ),
+        "simulate": Subcommand(
+            "spark_assign.simulate_command", "simulate", "Simulate rolling bounces on all workers."
+        ),
         "whatif": Subcommand(
             "spark_assign.whatif_command", "whatif", "Say what would happen to groups."
         ),

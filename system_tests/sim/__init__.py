@@ -3,9 +3,11 @@
 from system_tests.sim.bounce import Bounce, Outcome, run_bounce
 from system_tests.sim.checkers import SAFETY, Broken, Evidence, SafetyRule, check_step, check_trace
 from system_tests.sim.cost import Cost, cost_of
+from system_tests.sim.document import outcome_document
 from system_tests.sim.known import KNOWN, Shape, known_issues
 from system_tests.sim.liveness import Rebalances, count_rebalances
 from system_tests.sim.narrate import outcome_lines, replay_command, trace_lines
+from system_tests.sim.options import read_options
 from system_tests.sim.plan import (
     FAULTS,
     BounceOptions,
@@ -45,8 +47,10 @@ __all__ = [
     "cost_of",
     "count_rebalances",
     "known_issues",
+    "outcome_document",
     "outcome_lines",
     "plan_bounce",
+    "read_options",
     "replay_command",
     "run_bounce",
     "should_work",

@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,12 @@ from system_tests.command_options import (
 from system_tests.report_figure import ReportError
 from system_tests.report_page import check_report, write_report
 from system_tests.report_sim import story_of_simulation
-from system_tests.sim.bounce import Outcome, run_bounce
+from system_tests.sim.bounce import run_bounce
+from system_tests.sim.document import outcome_document
 from system_tests.sim.fleet import Failure, run_fleet
-from system_tests.sim.narrate import outcome_lines, replay_command
-from system_tests.sim.plan import FAULTS, BounceOptions, OptionError, plan_bounce
+from system_tests.sim.narrate import outcome_lines
+from system_tests.sim.options import read_options
+from system_tests.sim.plan import FAULTS, BounceOptions, OptionError
 from system_tests.trace import LEGEND
 
 _SHOWN_TRACES = 3
@@ -82,7 +83,7 @@ def simulate(**given: Any) -> None:
     if given["report"] is not None and given["seeds"] is not None:
         refuse("--report draws one bounce; give --seed instead of --seeds")
     try:
-        options = _options(given)
+        options = read_options(given)
         if given["seeds"] is not None:
             status = _run_many(options, given["seeds"], given["workers"], given["form"] or "json")
         else:
@@ -92,36 +93,6 @@ def simulate(**given: Any) -> None:
     except ReportError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
     sys.exit(status)
-
-
-def _options(given: dict[str, Any]) -> BounceOptions:
-    """Check what can be checked before anything runs."""
-    words = [word.strip() for word in given["faults"].split(",") if word.strip()]
-    # A failover may fence a static member for good: that is known, and must be asked for by name.
-    everything = [f for f in FAULTS if not (given["static"] and f == "coordinator")]
-    faults = (
-        frozenset() if words == ["none"] else frozenset(everything if words == ["all"] else words)
-    )
-    unknown = sorted(faults - set(FAULTS))
-    if unknown:
-        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {', '.join(FAULTS)}")
-    if faults and given["offline"]:
-        raise OptionError("--faults strike while members are bounced; leave --offline out")
-    options = BounceOptions(
-        seed=given["seed"] or 0,
-        old=given["old"],
-        new=given["new"],
-        members=given["members"],
-        threads=given["threads"],
-        static=given["static"],
-        partitions=given["partitions"],
-        faults=faults,
-        offline=given["offline"],
-        force=given["force"],
-    )
-    if options.old is not None and options.new is not None:
-        plan_bounce(options)
-    return options
 
 
 def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
@@ -135,29 +106,6 @@ def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
     if report is not None:
         write_report(report, story_of_simulation(outcome))
     return 0 if outcome.ok else EXIT_BAD
-
-
-def outcome_document(outcome: Outcome) -> dict[str, object]:
-    """One bounce as plain types with stable names."""
-    return {
-        "seed": outcome.options.seed,
-        "from": outcome.plan.old,
-        "to": outcome.plan.new,
-        "stages": [asdict(stage) for stage in outcome.plan.stages],
-        "ok": outcome.ok,
-        "broken": [asdict(broken) for broken in outcome.broken],
-        "known": list(outcome.known),
-        "rebalances": {
-            "total": outcome.rebalances.total,
-            "membership": len(outcome.rebalances.membership),
-            "version": len(outcome.rebalances.version),
-            "followup": len(outcome.rebalances.followup),
-            "repeated": len(outcome.rebalances.repeated),
-            "version_bound": outcome.version_bound,
-        },
-        "cost": asdict(outcome.cost),
-        "replay": replay_command(outcome),
-    }
 
 
 def _run_many(options: BounceOptions, count: int, workers: int | None, form: str) -> int:
