@@ -72,8 +72,7 @@ def _embedded_broker(options: LiveOptions) -> Iterator[str]:
 
 @contextmanager
 def _real_broker(options: LiveOptions) -> Iterator[str]:
-    # Looked up when asked for: the other brokers need neither jars nor Java.
-    from system_tests.real.broker import running_real_broker  # noqa: PLC0415
+    from system_tests.real.broker import running_real_broker  # noqa: PLC0415 others need no Java
 
     with running_real_broker(options.broker or "", port=options.port) as broker:
         yield broker.bootstrap_servers
