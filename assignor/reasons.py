@@ -102,7 +102,7 @@ def _leaving(case: _Case) -> str:
         before, after = facts.work(facts.state.owner, owner), facts.work(plan.target, owner)
         return (
             f"work a thread of {case.named(owner)} goes from {before:.1f} to {after:.1f}: "
-            "weights are levelled to within 5 % of the best"
+            "weights are levelled to within 4 % of the best"
         )
     if int(plan.level[case.task]) != goal:
         return _for_racks(case, owner, goal)

@@ -1,7 +1,7 @@
 """Hot tasks: balance by work instead of by count, and still move little.
 
 What the best simple placement of all tasks anew reaches (heaviest first, each to the least loaded
-thread) sets the mark; then what runs is repaired until the busiest client is within 5 % of it.
+thread) sets the mark; then what runs is repaired until the busiest client is within 4 % of it.
 """
 
 import heapq
@@ -12,7 +12,7 @@ import numpy as np
 
 from assignor.state import NOBODY, FloatArray, GroupState, IntArray
 
-TOLERANCE = 1.05
+TOLERANCE = 1.04
 
 
 def weighted_target(
@@ -28,7 +28,7 @@ def weighted_target(
         weights: float [T], work of each task, above 0.
 
     Returns:
-        int [M]; the work a thread of the busiest client is at most 1.05 x that of a fresh
+        int [M]; the work a thread of the busiest client is at most 1.04 x that of a fresh
         heaviest-first placement.
     """
     capacity = state.capacity().tolist()
