@@ -21,7 +21,12 @@ from encoding.model import (
     TopicPartition,
     task_order,
 )
-from encoding.native_schema import EMULATED_VERSIONS, NATIVE_VERSIONS, READABLE_SINCE
+from encoding.native_schema import (
+    EARLIEST_NATIVE_VERSION,
+    EMULATED_VERSIONS,
+    NATIVE_VERSIONS,
+    READABLE_SINCE,
+)
 from encoding.native_values import (
     NativeAssignment,
     NativeSubscription,
@@ -53,6 +58,7 @@ from encoding.view_delta import (
 )
 
 __all__ = [
+    "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
     "EMULATED_VERSIONS",
     "KAFKA_VERSIONS",

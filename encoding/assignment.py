@@ -23,8 +23,7 @@ from encoding import native
 from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import PartitionsByHost, PartitionsByTask
 from encoding.model import NO_REBALANCE, UNKNOWN_VERSION, HostInfo, TaskId, TopicPartition
-from encoding.native_schema import FIRST_NATIVE_VERSION, MAGIC
-from encoding.native_values import NativeAssignment
+from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.plan import Read, reader, writer
 from encoding.schema import (
     ASSIGNMENT,
@@ -57,7 +56,7 @@ def encode_assignment(value: Assignment) -> bytes:
         EncodeError: unknown version, a topology name below version 10, or a value that does not
             fit its field.
     """
-    if value.version >= FIRST_NATIVE_VERSION:
+    if value.version >= EARLIEST_NATIVE_VERSION:
         common = value.commonly_supported_version
         return native.write_blob(_NAME, value.version, common, value, value.native)
     plan = _PLANS.get(value.version)
@@ -99,7 +98,7 @@ def read_assignment(
     """As ``decode_assignment``, with the offset at which Kafka's fields end."""
     data = bytes(data)
     version, offset = _VERSION(data, 0)
-    if version >= FIRST_NATIVE_VERSION:
+    if version >= EARLIEST_NATIVE_VERSION:
         return _native_as_read(version, data, known_versions), len(data)
     plan = _PLANS.get(version) if version in known_versions else None
     if plan is None:
@@ -108,7 +107,7 @@ def read_assignment(
     for name, read in plan.readers:
         fields[name], offset = read(data, offset)
     topics = None if "topics" not in fields else dict(fields["topics"])
-    extras, said = _trailer_as_read(data, offset, known_versions)
+    extras, said = native.read_trailer(_NAME, data, offset, known_versions)
     said = fields if said is None else said
     try:
         assignment = Assignment(
@@ -153,20 +152,6 @@ def _native_as_read(version: int, data: bytes, known_versions: Collection[int]) 
         native=native.extras_of(_NAME, version, common, body.extras),
         **body.outer,
     )
-
-
-def _trailer_as_read(
-    data: bytes, offset: int, known_versions: Collection[int]
-) -> tuple[NativeAssignment | None, dict[str, Any] | None]:
-    """The native part, and what it says about the other fields; both may be missing."""
-    if offset == len(data) or not data.startswith(MAGIC, offset):
-        return None, None
-    latest = native.latest_native_version(known_versions)
-    found = None if latest is None else native.read_trailer(_NAME, data, offset, latest)
-    if found is None:
-        return None, None
-    extras, body = found
-    return extras, body.outer if extras.is_readable else None
 
 
 def _shared_bytes(plan: "_Plan", value: Assignment) -> bytes:

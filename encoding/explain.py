@@ -12,7 +12,7 @@ from encoding.errors import DecodeError
 from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_OFFSET_SUM, AssignorError
 from encoding.native import KAFKAS, latest_native_version, trailer_in
 from encoding.native_explain import body_pieces
-from encoding.native_schema import FIRST_NATIVE_VERSION
+from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.plan import array_of, minimal_size, reader
 from encoding.schema import (
     KAFKA_VERSIONS,
@@ -68,7 +68,7 @@ def explain(
     data = bytes(data)
     version, offset = reader(KINDS[kind][0], 0, f"{kind} ")(data, 0)
     latest = latest_native_version(known_versions)
-    if latest is not None and version >= FIRST_NATIVE_VERSION:
+    if latest is not None and version >= EARLIEST_NATIVE_VERSION:
         yield from _native_pieces(kind, data, version, latest)
         return
     is_known = version in KAFKA_VERSIONS and version in known_versions

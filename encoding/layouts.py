@@ -4,7 +4,7 @@
 written is out of our hands: its rows never change again, whatever the tables say tomorrow.
 """
 
-from encoding.native_schema import FIRST_NATIVE_VERSION, READABLE_SINCE, native_rows_of
+from encoding.native_schema import EARLIEST_NATIVE_VERSION, READABLE_SINCE, native_rows_of
 from encoding.plan import array_of
 from encoding.schema import KINDS, STRUCTURES, Field, rows_of
 
@@ -20,7 +20,7 @@ def layout_of(kind: str, version: int) -> list[str]:
     >>> layout_of("assignment", 1)[1:3]
     ['active_tasks: []assigned_task', '  subtopology: int32']
     """
-    if version < FIRST_NATIVE_VERSION:
+    if version < EARLIEST_NATIVE_VERSION:
         return [line for row in rows_of(KINDS[kind], version) for line in _lines(row, version, "")]
     rows = native_rows_of(kind, version)
     head = f"readable since {READABLE_SINCE[version]}"

@@ -19,8 +19,8 @@ import msgpack
 
 from encoding.errors import DecodeError, EncodeError
 from encoding.native_schema import (
+    EARLIEST_NATIVE_VERSION,
     EMULATED_VERSIONS,
-    FIRST_NATIVE_VERSION,
     MAGIC,
     MAX_TEXT_BYTES,
     NATIVE_KINDS,
@@ -80,7 +80,7 @@ def latest_native_version(known_versions: Collection[int]) -> int | None:
 
 @lru_cache(maxsize=64)
 def _latest(known_versions: tuple[int, ...]) -> int | None:
-    return max((v for v in known_versions if v >= FIRST_NATIVE_VERSION), default=None)
+    return max((v for v in known_versions if v >= EARLIEST_NATIVE_VERSION), default=None)
 
 
 # Writing.
@@ -212,28 +212,31 @@ def trailer_in(data: bytes, start: int) -> tuple[int, int, int, int] | None:
     length = LENGTH.unpack_from(data, start + 4)[0]
     end = start + 8 + length
     used, supported = HEADER.unpack_from(data, start + 8)
-    if length < HEADER.size or end > len(data) or not FIRST_NATIVE_VERSION <= used <= supported:
+    if length < HEADER.size or end > len(data) or not EARLIEST_NATIVE_VERSION <= used <= supported:
         return None
     return used, supported, start + 16, end
 
 
-def read_trailer(kind: str, data: bytes, start: int, latest: int) -> tuple[Any, Body] | None:
-    """The native value of the trailer at ``start``, with what it says about the outer fields.
+def read_trailer(
+    kind: str, data: bytes, start: int, known_versions: Collection[int]
+) -> tuple[Any, dict[str, Any] | None]:
+    """The native value of the trailer at ``start``, and what it says about the outer fields.
 
-    ``None`` where no trailer is, or one that cannot be read: behind Kafka's fields nothing is an
-    error. A trailer for later readers is a value that is not readable.
+    Both are ``None`` where no trailer is, or one that cannot be read: behind Kafka's fields nothing
+    is an error. A trailer for later readers is a value that is not readable, and says no more.
     """
     found = trailer_in(data, start)
-    if found is None:
-        return None
+    latest = None if found is None else latest_native_version(known_versions)
+    if found is None or latest is None:
+        return None, None
     used, supported, map_start, end = found
     try:
         body = read_body(kind, data[:end], map_start, used, latest, ignored=KAFKAS[kind])
     except DecodeError:
-        return None
+        return None, None
     if body is None:
-        return extras_of(kind, used, supported, {"is_readable": False}), Body({}, {})
-    return extras_of(kind, used, supported, body.extras), body
+        return extras_of(kind, used, supported, {"is_readable": False}), None
+    return extras_of(kind, used, supported, body.extras), body.outer
 
 
 def extras_of(kind: str, version: int, supported: int, values: dict[str, Any]) -> Any:

@@ -52,8 +52,8 @@ from uuid import UUID
 from encoding.model import NO_REBALANCE
 
 __all__ = [
+    "EARLIEST_NATIVE_VERSION",
     "EMULATED_VERSIONS",
-    "FIRST_NATIVE_VERSION",
     "MAGIC",
     "MAX_SUBTOPOLOGIES",
     "MAX_TASKS",
@@ -65,8 +65,9 @@ __all__ = [
     "native_rows_of",
 ]
 
-FIRST_NATIVE_VERSION = 101
-"""Versions from here on are ours; 12 to 100 stay free for Kafka."""
+EARLIEST_NATIVE_VERSION = 101
+"""Versions from here on are ours; 12 to 100 stay free for Kafka. Every program of ours reads this
+one, so a leader falls back to it where it does not know what a member reads."""
 
 NATIVE_VERSIONS: tuple[int, ...] = (101,)
 """Native versions that are released: this codec knows them unless told otherwise."""
@@ -97,7 +98,7 @@ class NativeField:
     name: str
     type: str
     default: Any
-    since: int = FIRST_NATIVE_VERSION
+    since: int = EARLIEST_NATIVE_VERSION
     until: int | None = None
     meaning: str = ""
 

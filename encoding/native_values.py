@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from encoding.mappings import ByName
 from encoding.model import TaskId, TopicPartition, task_order
-from encoding.native_schema import FIRST_NATIVE_VERSION
+from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.sums import EMPTY, TaskOffsetSums
 
 __all__ = [
@@ -84,8 +84,8 @@ class NativeSubscription:
         free_disk_bytes: room for state on disk; version 102 on.
     """
 
-    version: int = FIRST_NATIVE_VERSION
-    latest_supported_version: int = FIRST_NATIVE_VERSION
+    version: int = EARLIEST_NATIVE_VERSION
+    latest_supported_version: int = EARLIEST_NATIVE_VERSION
     is_readable: bool = True
     instance_id: str | None = None
     threads: int = 1
@@ -132,8 +132,8 @@ class NativeAssignment:
         followup_reason: why a followup rebalance is asked for; version 102 on.
     """
 
-    version: int = FIRST_NATIVE_VERSION
-    commonly_supported_version: int = FIRST_NATIVE_VERSION
+    version: int = EARLIEST_NATIVE_VERSION
+    commonly_supported_version: int = EARLIEST_NATIVE_VERSION
     is_readable: bool = True
     sizes: tuple[int, ...] = ()
     warmup_tasks: tuple[TaskId, ...] = ()

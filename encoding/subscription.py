@@ -22,8 +22,7 @@ from encoding import native
 from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import ClientTags
 from encoding.model import RUNNING, UNKNOWN_OFFSET_SUM, UNKNOWN_VERSION
-from encoding.native_schema import FIRST_NATIVE_VERSION, MAGIC
-from encoding.native_values import NativeSubscription
+from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.plan import Read, Write, reader, record_dtype, writer
 from encoding.schema import (
     EARLIEST_PROBEABLE_VERSION,
@@ -61,7 +60,7 @@ def encode_subscription(value: Subscription) -> bytes:
             part together with a used version up to 11 and a supported one above it: a JVM leader
             would hand that version out.
     """
-    if value.version >= FIRST_NATIVE_VERSION:
+    if value.version >= EARLIEST_NATIVE_VERSION:
         supported = value.latest_supported_version
         return native.write_blob(_NAME, value.version, supported, value, value.native)
     plan = _WRITERS.get(value.version)
@@ -110,7 +109,7 @@ def read_subscription(
     if version < 1:
         what = f"subscription claims version {version}; versions start at 1"
         raise DecodeError(what, offset=0, version=version, available=len(data))
-    if version >= FIRST_NATIVE_VERSION:
+    if version >= EARLIEST_NATIVE_VERSION:
         return _native_as_read(version, data, known_versions)
     plan = _READERS.get(version) if version in known_versions else None
     if plan is None:
@@ -122,7 +121,7 @@ def read_subscription(
     if version >= EARLIEST_PROBEABLE_VERSION:
         _check_supported_as_read(version, supported, data)
     tags = _tags_as_read(fields.get("client_tags", ()), version, data)
-    extras, said = _trailer_as_read(data, offset, known_versions)
+    extras, said = native.read_trailer(_NAME, data, offset, known_versions)
     if said is None:
         said = fields
         sums = _sums_as_read(fields)
@@ -168,20 +167,6 @@ def _future_as_read(version: int, data: bytes) -> tuple[FutureSubscription, int]
     supported, end = _SUPPORTED(data, 4)
     _check_supported_as_read(version, supported, data)
     return FutureSubscription(version, supported), end
-
-
-def _trailer_as_read(
-    data: bytes, offset: int, known_versions: Collection[int]
-) -> tuple[NativeSubscription | None, dict[str, Any] | None]:
-    """The native part, and what it says about the other fields; both may be missing."""
-    if offset == len(data) or not data.startswith(MAGIC, offset):
-        return None, None
-    latest = native.latest_native_version(known_versions)
-    found = None if latest is None else native.read_trailer(_NAME, data, offset, latest)
-    if found is None:
-        return None, None
-    extras, body = found
-    return extras, body.outer if extras.is_readable else None
 
 
 def _check_supported_for_writing(value: Subscription) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from encoding.mappings import ClientTags, Partitions, PartitionsByHost, PartitionsByTask
 from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_VERSION, HostInfo, TaskId
-from encoding.native_schema import FIRST_NATIVE_VERSION
+from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.native_values import NativeAssignment, NativeSubscription
 from encoding.sums import EMPTY, FEW, TaskOffsetSums
 
@@ -48,7 +48,7 @@ class Subscription:
     native: NativeSubscription | None = None
 
     def __post_init__(self) -> None:
-        if self.version >= FIRST_NATIVE_VERSION:
+        if self.version >= EARLIEST_NATIVE_VERSION:
             native = self.native or NativeSubscription()
             versions = (self.version, self.latest_supported_version)
             if versions != (native.version, native.latest_supported_version):
@@ -93,7 +93,7 @@ class Assignment:
         commonly_supported_version: lowest latest supported version in the group; -1 in v1 and v2.
         active_tasks: task of each assigned partition, in the order of the partitions sorted by
             topic and number; a task with three partitions appears three times.
-        standby_tasks: changelog partitions by standby task. A mapping is taken too.
+        standby_tasks: input partitions of each standby task, as Kafka sends. Takes a mapping.
         partitions_by_host: who serves which partition; v2 on. Share one value among all members.
         standby_partitions_by_host: the same for standbys; v6 on.
         error_code: ``AssignorError``; v4 on.
@@ -117,7 +117,7 @@ class Assignment:
     native: NativeAssignment | None = None
 
     def __post_init__(self) -> None:
-        if self.version >= FIRST_NATIVE_VERSION:
+        if self.version >= EARLIEST_NATIVE_VERSION:
             native = self.native or NativeAssignment()
             versions = (self.version, self.commonly_supported_version)
             if versions != (native.version, native.commonly_supported_version):

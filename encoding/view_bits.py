@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoding.errors import DecodeError
-from encoding.native_schema import FIRST_NATIVE_VERSION
+from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.varints import WireFault, block, decode_varints, encode_varints
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 Numbers = npt.NDArray[np.int64]
 Owners = npt.NDArray[np.int32]
 
-VIEW_VERSION = FIRST_NATIVE_VERSION
+VIEW_VERSION = EARLIEST_NATIVE_VERSION
 """The first version whose assignments carry views; named by errors."""
 
 _VARINT_BYTES_MAX = 9  # 63 bits: every number here fits a signed 64-bit integer

@@ -67,7 +67,7 @@ def _size_as_varints(values: list[int] | Unsigned, top: int) -> int:
 
 def _fixed(values: list[int] | Unsigned, width: int) -> bytes:
     if isinstance(values, list):
-        return b"".join([value.to_bytes(width, "big") for value in values])
+        return b"".join([value.to_bytes(width) for value in values])
     if width in _DTYPES:
         return values.astype(_DTYPES[width]).tobytes()
-    return values.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - width :].tobytes()
+    return values.astype(">u8").view(np.uint8).reshape(len(values), 8)[:, 8 - width :].tobytes()

@@ -1,4 +1,4 @@
-"""The few numbers of the protocol that every table of this room compares against.
+"""The few numbers of the protocol that every table of this room compares against: ``encoding``'s.
 
 A version here is the assignment protocol's version (KIP-268). What a program can read is a *set*
 of versions, held as an ascending tuple: ranges end, sets may have holes, and nothing in this room
@@ -6,20 +6,21 @@ computes a neighbour by adding one.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
-EARLIEST_PROBEABLE_VERSION: Final = 3
-"""Versions below it carry no supported number, so nobody can probe with them (KIP-268)."""
+from encoding import (
+    EARLIEST_NATIVE_VERSION,
+    EARLIEST_PROBEABLE_VERSION,
+    NO_REBALANCE,
+    UNKNOWN_VERSION,
+)
 
-EARLIEST_NATIVE_VERSION: Final = 101
-"""Versions from here on are ours, those below are Kafka's. Every program of ours reads this one,
-so it is what a leader falls back to when it does not know what a member reads."""
-
-UNKNOWN_VERSION: Final = -1
-"""The supported version of a member that wrote version 1 or 2: the bytes do not say."""
-
-NO_REBALANCE: Final = 2**63 - 1
-"""A follow-up time, in ms, that never comes: the answer asks for no further rebalance."""
+__all__ = [
+    "EARLIEST_NATIVE_VERSION",
+    "EARLIEST_PROBEABLE_VERSION",
+    "NO_REBALANCE",
+    "UNKNOWN_VERSION",
+    "greatest_known_version",
+]
 
 
 def greatest_known_version(known_versions: Sequence[int], *, at_most: int) -> int | None:
