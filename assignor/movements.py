@@ -22,11 +22,7 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     owner); the caught-up client with the least load per thread; the target.
     """
     task, hot = state.copy_task(), state.is_caught_up()
-    at_target = state.copy_client == target[task]
-    ready = state.starts_anywhere()
-    ready[task[at_target & ~hot]] = False
-    ready[task[at_target & hot]] = True
-    ready |= target == home
+    ready = is_ready(state, target) | (target == home)
     now = np.where(ready, target, home)
     capacity = state.capacity()
     usable = hot & (capacity[state.copy_client] > 0)
@@ -46,6 +42,16 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
         now[one] = client
         load[client] += 1
     return now
+
+
+def is_ready(state: GroupState, active: IntArray) -> BoolArray:
+    """Bool [T]: whether the client of each active task is caught up on it."""
+    task, hot = state.copy_task(), state.is_caught_up()
+    in_place = state.copy_client == active[task]
+    ready = state.starts_anywhere()
+    ready[task[in_place & ~hot]] = False
+    ready[task[in_place & hot]] = True
+    return ready
 
 
 class Build(NamedTuple):

@@ -1,0 +1,109 @@
+"""Files that are whole or not there: sealed with a checksum, replaced at once, surely on the disk.
+
+```
+8 bytes magic | uint64 length of the body | body | 16 bytes BLAKE2b of all before
+```
+A reader sees the old file or the new one, whatever dies when; a file that was cut, mixed up or
+changed is refused with a reason.
+"""
+
+import os
+import struct
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from encoding import RebalanceError
+
+_LENGTH = struct.Struct(">Q")
+_SEAL = 16
+_HEAD = 8 + _LENGTH.size
+
+
+class StoreError(RebalanceError):
+    """A stored file is not there, broken, or cannot be written; the message says which and why."""
+
+
+def seal(magic: bytes, body: bytes) -> bytes:
+    """The bytes of a file.
+
+    Args:
+        magic: 8 bytes that say what it is.
+        body: its content.
+    """
+    data = magic + _LENGTH.pack(len(body)) + body
+    return data + blake2b(data, digest_size=_SEAL).digest()
+
+
+def unseal(magic: bytes, data: bytes, *, name: str) -> bytes:
+    """The body of a file.
+
+    Args:
+        magic: what it has to be.
+        data: all its bytes.
+        name: for messages.
+
+    Raises:
+        StoreError: another kind of file, cut off, or changed.
+    """
+    if data[:8] != magic:
+        raise StoreError(f"{name} is no such file: it starts with {data[:8]!r}, not {magic!r}")
+    if len(data) < _HEAD + _SEAL:
+        raise StoreError(f"{name} is cut off after {len(data)} bytes; it is not used")
+    [length] = _LENGTH.unpack_from(data, 8)
+    if len(data) != _HEAD + length + _SEAL:
+        raise StoreError(
+            f"{name} has {len(data)} bytes, {_HEAD + length + _SEAL} were written; it is not used"
+        )
+    if blake2b(data[:-_SEAL], digest_size=_SEAL).digest() != data[-_SEAL:]:
+        raise StoreError(f"the checksum of {name} is wrong; it is not used")
+    return data[_HEAD:-_SEAL]
+
+
+def write_sealed(path: Path, magic: bytes, body: bytes) -> None:
+    """Replace a file at once; when this returns, it is on the disk.
+
+    Raises:
+        StoreError: the disk refused.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            file.write(seal(magic, body))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        # The new name itself is on the disk only when its directory is.
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def read_sealed(path: Path, magic: bytes, *, limit: int) -> bytes | None:
+    """The body of a file, or None where there is none.
+
+    Args:
+        path: where.
+        magic: what it has to be.
+        limit: bytes that are read at most.
+
+    Raises:
+        StoreError: it is too large, broken, or the disk refused.
+    """
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise StoreError(f"{path} has {size} bytes, {limit} are read at most; it is not used")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    return unseal(magic, data, name=str(path))

@@ -1,0 +1,264 @@
+"""Group states and plans as files, columns of little-endian integers in a msgpack map.
+
+A *snapshot* is what a leader wants planned; a *plan* is the answer to one of them, and carries its
+fingerprint. Both are linear in the group, and a million tasks are read in a fraction of a second.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgpack
+import numpy as np
+
+from assignor.config import config_from_mapping, setting_texts, setting_value
+from assignor.movements import is_ready
+from assignor.state import (
+    BoolArray,
+    GroupState,
+    IntArray,
+    RacksByTask,
+    TaskAssignment,
+    validate,
+)
+from assignor.stores.files import StoreError, read_sealed, seal, unseal, write_sealed
+from assignor.stores.fingerprint import Fingerprint, fingerprint_of
+from encoding import RebalanceError, TaskId
+
+SNAPSHOT_MAGIC, PLAN_MAGIC = b"SRBsnap1", b"SRBplan1"
+LIMIT = 1 << 31
+_COLUMNS = ("owner", "copy_start", "copy_client", "copy_lag", "end_offset_sums", "threads")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupSnapshot:
+    """A group that wants a plan.
+
+    Attributes:
+        group: its id.
+        state: as a plan should find it.
+        fingerprint: of the state.
+    """
+
+    group: str
+    state: GroupState
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupPlan:
+    """An answer.
+
+    Attributes:
+        fingerprint: of the snapshot that it answers.
+        assignment: tasks and clients by their numbers in the snapshot.
+        ready: bool [T], the client of the active task was caught up in the snapshot.
+    """
+
+    fingerprint: Fingerprint
+    assignment: TaskAssignment
+    ready: BoolArray
+
+
+def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
+    """The answer to a snapshot.
+
+    Raises:
+        StoreError: the assignment is not valid for it; the message says why.
+    """
+    wrong = validate(snapshot.state, assignment)
+    if wrong:
+        raise StoreError(f"the plan for {snapshot.group} is not valid: {'; '.join(wrong[:3])}")
+    ready = is_ready(snapshot.state, assignment.active)
+    return GroupPlan(fingerprint=snapshot.fingerprint, assignment=assignment, ready=ready)
+
+
+class PlanStore:
+    """Snapshots and plans of groups under one directory, a folder for each group.
+
+    Args:
+        directory: shared by the leaders of a group and the job that plans.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+
+    def snapshot_path(self, group: str) -> Path:
+        """Where the snapshot of a group lies."""
+        return self._folder(group) / "state.bin"
+
+    def plan_path(self, group: str) -> Path:
+        """Where the plan of a group lies."""
+        return self._folder(group) / "plan.bin"
+
+    def write_snapshot(self, group: str, state: GroupState) -> Fingerprint:
+        """Ask for a plan of this state; an earlier wish is forgotten.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        fingerprint = fingerprint_of(state)
+        body = _packed(_snapshot_map(group, state))
+        write_sealed(self.snapshot_path(group), SNAPSHOT_MAGIC, body)
+        return fingerprint
+
+    def read_snapshot(self, group: str) -> GroupSnapshot | None:
+        """What was asked for, or None.
+
+        Raises:
+            StoreError: the file is broken.
+        """
+        path = self.snapshot_path(group)
+        body = read_sealed(path, SNAPSHOT_MAGIC, limit=LIMIT)
+        return None if body is None else _snapshot_of(body, name=str(path))
+
+    def write_plan(self, group: str, plan: GroupPlan) -> None:
+        """Answer a snapshot.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        write_sealed(self.plan_path(group), PLAN_MAGIC, _packed(_plan_map(plan)))
+
+    def read_plan(self, group: str) -> GroupPlan | None:
+        """The plan, or None.
+
+        Raises:
+            StoreError: the file is broken.
+        """
+        path = self.plan_path(group)
+        body = read_sealed(path, PLAN_MAGIC, limit=LIMIT)
+        return None if body is None else _plan_of(body, name=str(path))
+
+    def _folder(self, group: str) -> Path:
+        # Group ids may hold anything; a folder's name must not lead elsewhere.
+        return self.directory / quote(group, safe="").replace(".", "%2E")
+
+
+def read_snapshot(data: bytes, *, name: str) -> GroupSnapshot:
+    """A snapshot from the bytes of its file.
+
+    Raises:
+        StoreError: the file is broken.
+    """
+    return _snapshot_of(unseal(SNAPSHOT_MAGIC, data, name=name), name=name)
+
+
+def plan_bytes(plan: GroupPlan) -> bytes:
+    """The bytes of a plan's file, for those who write it elsewhere."""
+    return seal(PLAN_MAGIC, _packed(_plan_map(plan)))
+
+
+def _packed(value: dict[str, Any]) -> bytes:
+    packed: bytes = msgpack.packb(value)
+    return packed
+
+
+def _bytes(column: Any) -> bytes:
+    packed: bytes = np.asarray(column).astype("<i8").tobytes()
+    return packed
+
+
+def _column(data: bytes) -> IntArray:
+    return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+def _print_map(fingerprint: Fingerprint) -> list[bytes]:
+    return [fingerprint.members, fingerprint.topology, fingerprint.lags_epoch]
+
+
+def _snapshot_map(group: str, state: GroupState) -> dict[str, Any]:
+    return {
+        "group": group,
+        "clients": list(state.clients),
+        "racks": list(state.racks),
+        "tags": [list(map(list, tags)) for tags in state.tags],
+        "config": setting_texts(state.config),
+        "subtopology": _bytes(state.subtopology),
+        "partition": _bytes([task.partition for task in state.tasks]),
+        "stateful": _bytes(state.stateful),
+        "stalled": _bytes(state.copy_stalled),
+        **{name: _bytes(getattr(state, name)) for name in _COLUMNS},
+        "weights": None if state.weights is None else state.weights.astype("<f8").tobytes(),
+        "partition_racks": _racks_out(state.partition_racks),
+        "changelog_racks": _racks_out(state.changelog_racks),
+    }
+
+
+def _racks_out(racks: RacksByTask | None) -> list[list[list[str] | None]] | None:
+    if racks is None:
+        return None
+    return [[None if one is None else sorted(one) for one in parts] for parts in racks]
+
+
+def _racks_in(racks: list[list[list[str] | None]] | None) -> RacksByTask | None:
+    if racks is None:
+        return None
+    return tuple(tuple(None if one is None else frozenset(one) for one in parts) for parts in racks)
+
+
+def _snapshot_of(body: bytes, *, name: str) -> GroupSnapshot:
+    try:
+        given = msgpack.unpackb(body)
+        columns: dict[str, Any] = {key: _column(given[key]) for key in _COLUMNS}
+        subtopology, partition = _column(given["subtopology"]), _column(given["partition"])
+        texts = given["config"]
+        state = GroupState(
+            tasks=tuple(map(TaskId, subtopology.tolist(), partition.tolist())),
+            stateful=_column(given["stateful"]).astype(np.bool_),
+            subtopology=subtopology,
+            clients=tuple(given["clients"]),
+            copy_stalled=_column(given["stalled"]).astype(np.bool_),
+            racks=tuple(given["racks"]),
+            tags=tuple(tuple((key, value) for key, value in tags) for tags in given["tags"]),
+            config=config_from_mapping({k: setting_value(k, v) for k, v in texts.items()}),
+            weights=None if given["weights"] is None else np.frombuffer(given["weights"], "<f8"),
+            partition_racks=_racks_in(given["partition_racks"]),
+            changelog_racks=_racks_in(given["changelog_racks"]),
+            **columns,
+        )
+        return GroupSnapshot(group=given["group"], state=state, fingerprint=fingerprint_of(state))
+    except (KeyError, TypeError, ValueError, RebalanceError) as error:
+        raise StoreError(
+            f"{name} is whole but makes no sense: {error!r}; it is not used"
+        ) from error
+
+
+def _plan_map(plan: GroupPlan) -> dict[str, Any]:
+    pairs = np.array(plan.assignment.standbys, dtype=np.int64).reshape(-1, 2)
+    warm = np.array(plan.assignment.warmups, dtype=np.int64).reshape(-1, 2)
+    return {
+        "fingerprint": _print_map(plan.fingerprint),
+        "active": _bytes(plan.assignment.active),
+        "standby_task": _bytes(pairs[:, 0]),
+        "standby_client": _bytes(pairs[:, 1]),
+        "warmup_task": _bytes(warm[:, 0]),
+        "warmup_client": _bytes(warm[:, 1]),
+        "followup": plan.assignment.followup,
+        "ready": _bytes(plan.ready),
+    }
+
+
+def _plan_of(body: bytes, *, name: str) -> GroupPlan:
+    try:
+        given = msgpack.unpackb(body)
+        members, topology, epoch = given["fingerprint"]
+        ready = _column(given["ready"]).astype(np.bool_)
+        assignment = TaskAssignment(
+            active=_column(given["active"]),
+            standbys=_pairs(given, "standby"),
+            warmups=_pairs(given, "warmup"),
+            followup=bool(given["followup"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{name} is whole but makes no sense: {error!r}; it is not used"
+        ) from error
+    found = Fingerprint(members=members, topology=topology, lags_epoch=epoch)
+    return GroupPlan(fingerprint=found, assignment=assignment, ready=ready)
+
+
+def _pairs(given: dict[str, Any], kind: str) -> tuple[tuple[int, int], ...]:
+    task, client = _column(given[f"{kind}_task"]), _column(given[f"{kind}_client"])
+    return tuple(sorted(zip(task.tolist(), client.tolist(), strict=True)))
