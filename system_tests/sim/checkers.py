@@ -241,12 +241,13 @@ def nobody_stays_future(evidence: Evidence, one: Settled) -> str | None:
 def natives_do_not_rejoin(evidence: Evidence, one: Rejoined) -> str | None:
     """No member of ours rejoins only for a version while one of ours leads (beyond KIP-268).
 
-    The answer that a restarted static member is handed was meant for its former self, whatever
-    that was, and may make it rejoin.
+    Whose body the leader could not read comes down once. The answer that a restarted static member
+    is handed was meant for its former self, whatever that was, and may make it rejoin.
     """
     is_ours = one.thread in evidence.natives and evidence.led_by_native
     is_cached = evidence.member_ids.get(one.thread) in evidence.cached
-    if not is_ours or is_cached or one.cause != Cause.VERSION:
+    is_let_be = is_cached or one.thread in evidence.future
+    if not is_ours or is_let_be or one.cause != Cause.VERSION:
         return None
     return f"{one.thread} rejoins under a leader of ours only to write v{one.used_after}"
 
