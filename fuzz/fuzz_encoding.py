@@ -1,10 +1,10 @@
 """The fuzz target of `encoding`, and the command that runs it: `make fuzz FUZZ_SECONDS=60`.
 
-One process with atheris (libFuzzer) inside, watched by this one, which counts executions, keeps the
-input of a finding under `fuzz/findings/` and says how to run it again. An input is one byte that
-picks a target, then the bytes that the target gets. Beside the targets' own promises, each
-execution has to end within seconds, and a sample of them is held to memory and time that follow the
-length of the input.
+A process with atheris (libFuzzer) inside, a new one every ten minutes that goes on from what the
+last one found, is watched by this one, which counts executions, keeps the input of a finding under
+`fuzz/findings/` and says how to run it again. An input is one byte that picks a target, then the
+bytes that the target gets. Beside the targets' own promises, each execution has to end within
+seconds, and a sample of them is held to memory and time that follow the length of the input.
 
     python -m fuzz.fuzz_encoding --seconds 60     # fuzz; 0 no finding, 1 a finding, 3 no atheris
     python -m fuzz.fuzz_encoding FILE ...         # run inputs again; needs no atheris
@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent
 FINDINGS = ROOT / "findings"
 SECONDS_EACH = 10  # of one execution, whatever the machine does beside it
 MEMORY_MB = 1024
+SECONDS_A_TURN = 600  # the fuzzer itself grows by half a kilobyte per execution: begin anew in time
 INPUT_BYTES_MAX = 4096
 SAMPLED = 128  # one input in so many is measured
 PEAK_BASE, PEAK_PER_BYTE = 6_000_000, 400  # bytes; 2**14 subtopologies may be claimed for nothing
@@ -94,52 +95,54 @@ def fuzz(flags: list[str]) -> None:
 
 
 def watch(seconds: int, seed: int, keep: Path | None) -> int:
-    """Fuzz for so many seconds in a process of its own and print what came of it."""
+    """Fuzz for so many seconds in processes of their own and print what came of it."""
     FINDINGS.mkdir(exist_ok=True)
+    executions, branches, status, log, written = 0, "0", 0, "", []
     with tempfile.TemporaryDirectory() as scratch:
         found, seeds = Path(scratch, "found"), Path(scratch, "seeds")
         found.mkdir()
         unpack_corpus(seeds)
-        command = [
-            *(sys.executable, "-m", "fuzz.fuzz_encoding", "--in-process"),
-            *(str(found), str(seeds)),
-            f"-max_total_time={seconds}",
-            f"-seed={seed}",
-            f"-timeout={SECONDS_EACH}",
-            f"-rss_limit_mb={MEMORY_MB}",
-            f"-max_len={INPUT_BYTES_MAX}",
-            f"-artifact_prefix={FINDINGS}/",
-            "-print_final_stats=1",
-        ]
-        log = Path(scratch, "log")
-        with log.open("wb") as output:
-            status = subprocess.run(
-                command, cwd=ROOT.parent, stdout=output, stderr=output, check=False
-            ).returncode
+        for turn, start in enumerate(range(0, seconds, SECONDS_A_TURN)):
+            length = min(SECONDS_A_TURN, seconds - start)
+            status, log = _turn(Path(scratch, "log"), [found, seeds], length, seed + turn)
+            counts = re.findall(r"(?m)^stat::number_of_executed_units: (\d+)", log)
+            executions += sum(map(int, counts))
+            branches = (re.findall(r" cov: (\d+)", log) or [branches])[-1]
+            written = re.findall(r"Test unit written to (\S+)", log)
+            if status != 0:
+                break
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
             for path in sorted(found.iterdir()):
                 shutil.copy(path, keep / path.name)
-        return _report(log.read_text(errors="replace"), status)
-
-
-def _report(log: str, status: int) -> int:
-    executions = re.findall(r"^stat::number_of_executed_units: (\d+)", log, re.MULTILINE)
-    written = re.findall(r"Test unit written to (\S+)", log)
-    coverage = re.findall(r" cov: (\d+)", log)
     if status != 0 and not written:
         print(log[-4000:], file=sys.stderr)
         print("the fuzzer stopped without a finding; its last words are above", file=sys.stderr)
         return 3
     if written:
         traceback = log.rfind("=== Uncaught Python exception")
-        print(log[max(0, traceback) :][:6000])
+        print(log[traceback:][:6000] if traceback >= 0 else log[-6000:])
         for path in written:
             print(f"replay it with: {REPLAY} {Path(path).relative_to(ROOT.parent)}")
-    count = int(executions[-1]) if executions else 0
-    covered = f", {coverage[-1]} branches seen" if coverage else ""
-    print(f"{count} executions, {len(written)} findings{covered}")
+    print(f"{executions} executions, {len(written)} findings, {branches} branches seen")
     return 1 if written else 0
+
+
+def _turn(log: Path, folders: list[Path], seconds: int, seed: int) -> tuple[int, str]:
+    """One process of the fuzzer; it reads all folders and adds to the first."""
+    command = [
+        *(sys.executable, "-m", "fuzz.fuzz_encoding", "--in-process", *map(str, folders)),
+        f"-max_total_time={seconds}",
+        f"-seed={seed}",
+        f"-timeout={SECONDS_EACH}",
+        f"-rss_limit_mb={MEMORY_MB}",
+        f"-max_len={INPUT_BYTES_MAX}",
+        f"-artifact_prefix={FINDINGS}/",
+        "-print_final_stats=1",
+    ]
+    with log.open("wb") as output:
+        done = subprocess.run(command, cwd=ROOT.parent, stdout=output, stderr=output, check=False)
+    return done.returncode, log.read_text(errors="replace")
 
 
 def replay(paths: list[Path]) -> int:
