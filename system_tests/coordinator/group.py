@@ -6,7 +6,8 @@ in the order in which they joined, so that every tie is broken the same way in e
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Self
 
 from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.types import CommittedOffset, JoinedMember, OffsetKey, Protocol
@@ -14,7 +15,7 @@ from system_tests.coordinator.types import CommittedOffset, JoinedMember, Offset
 NEVER = 2**63 - 1
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)  # no slots: a search copies it a million times, attributes in one go
 class Member:
     """One member. A token that is not `None` is a request that still waits for its answer."""
 
@@ -30,6 +31,12 @@ class Member:
     join_token: object = None
     sync_token: object = None
     session_deadline_ms: int = NEVER
+
+    def copy(self) -> Self:
+        """Return an independent member in the same state; tokens are shared."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
 
     @property
     def is_waiting(self) -> bool:
@@ -66,7 +73,7 @@ class StoredGroup:
     members: tuple[StoredMember, ...]
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Group:
     """One group. `wake_ms` is never later than the earliest deadline in it."""
 
@@ -90,17 +97,17 @@ class Group:
     stored: StoredGroup | None = None
     wake_ms: int = NEVER
 
-    def copy(self) -> "Group":
+    def copy(self) -> Self:
         """Return an independent group in the same state; tokens and stored values are shared."""
-        return replace(
-            self,
-            members={name: replace(member) for name, member in self.members.items()},
-            member_by_instance=self.member_by_instance.copy(),
-            pending_deadline_by_id=self.pending_deadline_by_id.copy(),
-            unsynced=self.unsynced.copy(),
-            offer_count=self.offer_count.copy(),
-            offsets=self.offsets.copy(),
-        )
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other.members = {name: member.copy() for name, member in self.members.items()}
+        other.member_by_instance = self.member_by_instance.copy()
+        other.pending_deadline_by_id = self.pending_deadline_by_id.copy()
+        other.unsynced = self.unsynced.copy()
+        other.offer_count = self.offer_count.copy()
+        other.offsets = self.offsets.copy()
+        return other
 
     @property
     def rebalance_timeout_ms(self) -> int:

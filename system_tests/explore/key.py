@@ -14,6 +14,7 @@ process id or by number of partition is so broken in one way only.
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby, permutations, product
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from encoding import (
@@ -34,6 +35,7 @@ from system_tests.sim.thread import StreamThread
 from system_tests.sim.wire import read_assignment, read_subscription
 
 Numbers = frozenset[int]
+_PARTITION = itemgetter(1)  # of a task or a topic partition alike
 _SHORT: dict[Hashable, int] = {}
 """Facts that were met, each with a number to stand for it: hashing them again would be slow."""
 Key = tuple[Hashable, ...]
@@ -251,8 +253,8 @@ def _short(facts: Hashable) -> int:
 
 
 def _tasks(tasks: Mapping[TaskId, object]) -> Numbers:
-    return frozenset(task.partition for task in tasks)
+    return frozenset(map(_PARTITION, tasks))
 
 
 def _partitions(partitions: Iterable[TopicPartition]) -> Numbers:
-    return frozenset(partition.partition for partition in partitions)
+    return frozenset(map(_PARTITION, partitions))

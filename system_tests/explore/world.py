@@ -5,17 +5,20 @@ decides: a move is taken from outside, the world settles whatever follows from i
 and waits. See `moves` for which orders are told apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Self
 
-from system_tests.coordinator import CoordinatorConfig, LeaveGroup
+from system_tests.coordinator import CoordinatorConfig, JoinedMember, LeaveGroup
 from system_tests.coordinator.group import Group
 from system_tests.sim import Pending, World, WorldSetup
+from system_tests.sim.behaviour import Behaviour
 from system_tests.sim.consumer import GROUP, beat
 from system_tests.sim.disk import StateRates
+from system_tests.sim.leading import LeaderPlace, Led
 from system_tests.sim.setup import INSTANCE
 from system_tests.sim.thread import StreamThread
 
+_KEPT = 8_192  # answers of leaders; a search that goes by actions asks again soon
 _LOCAL = frozenset({"answer", "poll"})
 
 
@@ -38,15 +41,39 @@ class StillWorld(World):
     Attributes:
         asked: lanes among which the coordinator chose a leader in the last move; empty if it had
             no choice. `next_leaders` says whom it takes.
+        led: answers of leaders, by all that they saw; shared by the worlds of a search.
     """
 
     asked: tuple[str, ...] = ()
 
+    def __init__(self, setup: WorldSetup) -> None:
+        """Make a world in which nobody is up."""
+        super().__init__(setup)
+        self.led: dict[Hashable, Led] = {}
+
     def copy(self) -> Self:
-        """Return an independent world in the same state."""
+        """Return an independent world in the same state; what leaders answered is shared."""
         other = super().copy()
         other.asked = ()
+        other.led = self.led
         return other
+
+    def lead(self, behaviour: Behaviour, joined: Sequence[JoinedMember], place: LeaderPlace) -> Led:
+        """Answer the group; what is asked a second time, in other orders of moves, is known.
+
+        An answer follows from what the leader sees alone. Names belong to the member ids, and end
+        offsets to the time.
+        """
+        lags = tuple((name, tuple(tasks.items())) for name, tasks in place.lags_before.items())
+        program = (behaviour.release.name, behaviour.upgrade_from)
+        where = (place.thread, place.member_id, place.generation, place.now_ms)
+        key = (program, where, tuple(joined), lags)
+        led = self.led.get(key)
+        if led is None:
+            if len(self.led) >= _KEPT:
+                self.led.clear()
+            led = self.led[key] = super().lead(behaviour, joined, place)
+        return led
 
     def release(self) -> None:
         """Let go of the coordinator, which points back here; the world is of no more use."""

@@ -29,7 +29,7 @@ from system_tests.coordinator import (
     SyncGroup,
 )
 from system_tests.sim.happenings import Cause, Gave, Wrote
-from system_tests.sim.leading import LeaderPlace, lead
+from system_tests.sim.leading import LeaderPlace
 from system_tests.sim.thread import Partitions, Phase, StreamThread
 from system_tests.sim.wire import (
     ConsumerSubscription,
@@ -119,9 +119,8 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
     assignments: dict[str, bytes] = {}
     if thread.leads:
         try:
-            led = lead(
+            led = world.lead(
                 thread.behaviour,
-                world.application,
                 answer.members,
                 LeaderPlace(
                     thread=thread.name,

@@ -6,16 +6,17 @@ through `start`, `stop`, `kill` and the other methods named for what they do. Ev
 happened is in `trace`, and nothing else is kept: the world itself judges nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 from uuid import UUID
 
 from encoding import TaskId
-from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
+from system_tests.coordinator import JoinAnswer, JoinedMember, LeaveGroup, Response, SyncAnswer
 from system_tests.sim import consumer, taking
-from system_tests.sim.behaviour import behaviour_of
+from system_tests.sim.behaviour import Behaviour, behaviour_of
 from system_tests.sim.disk import Disk
 from system_tests.sim.happenings import Ended, Happened, Started
+from system_tests.sim.leading import LeaderPlace, Led, lead
 from system_tests.sim.scheduler import Pending
 from system_tests.sim.setup import WorldSetup, make_application
 from system_tests.sim.thread import Phase, StreamThread
@@ -162,6 +163,10 @@ class World(Transport):
     def end_offset_sums(self) -> dict[TaskId, int]:
         """What a leader's admin client reads now."""
         return dict.fromkeys(self.task_of.values(), self.setup.rates.end_offset_sum(self.now_ms))
+
+    def lead(self, behaviour: Behaviour, joined: Sequence[JoinedMember], place: LeaderPlace) -> Led:
+        """Answer the group; see `leading.lead`."""
+        return lead(behaviour, self.application, joined, place)
 
     # What operators and faults do
 
