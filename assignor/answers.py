@@ -9,7 +9,7 @@ answer kills every JVM thread that gets it, so each is decoded again and compare
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from assignor.answer_bytes import read_answer, write_answer
+from assignor.blobs import read_answer, write_answer
 from assignor.budget import GroupBudget, MemberBytes, fit_group, protocol_bytes
 from assignor.errors import TaskAssignmentError
 from assignor.partitions import TaskPlan

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
 
-from assignor.answer_bytes import read_answer
+from assignor.blobs import read_answer, write_subscription
 from assignor.endpoints import parse_endpoint
 from assignor.errors import MemberRefused
 from assignor.held import TasksHeld, UnfollowableAnswer, held_tasks, held_view, view_routing
@@ -29,7 +29,6 @@ from encoding import (
     TaskOffsetSums,
     TopicPartition,
     View,
-    encode_subscription,
     view_reference,
 )
 from probing import (
@@ -169,7 +168,7 @@ class StreamsMember:
             client_tags=self._identity.client_tags,
             native=self._native_part(version),
         )
-        return value, encode_subscription(value) + self._nonce(value)
+        return value, write_subscription(value) + self._nonce(value)
 
     def receive(
         self,

@@ -6,8 +6,8 @@ nobody else.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from assignor.blobs import read_subscription
 from assignor.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import (
     RUNNING,
@@ -20,12 +20,8 @@ from encoding import (
     Subscription,
     TaskId,
     TopicPartition,
-    decode_subscription,
 )
 from probing import EARLIEST_NATIVE_VERSION, MemberVersions, Release
-
-_SMALL_BYTES = 1024
-_KEPT = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,20 +69,10 @@ class ReadMember:
         return self.subscription.native if isinstance(self.subscription, Subscription) else None
 
 
-@lru_cache(maxsize=_KEPT)
-def _decode_small(
-    data: bytes, known_versions: tuple[int, ...]
-) -> Subscription | FutureSubscription:
-    """As `decode_subscription`: a member that repeats itself, as a follower may, is read once."""
-    return decode_subscription(data, known_versions)
-
-
 def read_member(member: GroupMember, release: Release) -> ReadMember:
     """Decode a member's blob as `release` would; never raises."""
-    data, known = member.user_data, release.readable_versions
     try:
-        small = len(data) <= _SMALL_BYTES
-        value = _decode_small(data, known) if small else decode_subscription(data, known)
+        value = read_subscription(member.user_data, release.readable_versions)
     except DecodeError as error:
         return ReadMember(member=member, subscription=None, unreadable=str(error))
     return ReadMember(member=member, subscription=value)

@@ -202,6 +202,8 @@ class TaskOffsetSums:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TaskOffsetSums):
             return NotImplemented
+        if self._pairs is not None and other._pairs is not None and self.names == other.names:
+            return self._pairs == other._pairs
         return (
             len(self) == len(other)
             and self.names == other.names

@@ -1,11 +1,12 @@
 """Small answers are written and read once; nobody can tell the difference."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from assignor import answer_bytes
-from assignor.answer_bytes import read_answer, write_answer
+from assignor import blobs
+from assignor.blobs import read_answer, write_answer, write_subscription
 from assignor.subscriptions import GroupMember, read_member
 from encoding import (
     KNOWN_VERSIONS,
@@ -15,6 +16,7 @@ from encoding import (
     PartitionsByHost,
     Subscription,
     TaskId,
+    TaskOffsetSums,
     TopicPartition,
     decode_assignment,
     encode_assignment,
@@ -47,9 +49,9 @@ def test_a_large_answer_is_not_kept():
     assert write_answer(answer(200)) is not data
     assert read_answer(data, KNOWN_VERSIONS) is not read_answer(data, KNOWN_VERSIONS)
     hosts = PartitionsByHost({HostInfo("h", 1): (TopicPartition("t", 0),)})
-    kept = answer_bytes._write_small.cache_info().currsize
+    kept = blobs._write_small_answer.cache_info().currsize
     write_answer(answer(partitions_by_host=hosts))
-    assert answer_bytes._write_small.cache_info().currsize == kept
+    assert blobs._write_small_answer.cache_info().currsize == kept
 
 
 def test_readers_of_other_versions_are_told_apart():
@@ -69,3 +71,23 @@ def test_a_subscription_that_is_read_again_is_read_as_this_reader_would():
     future = read_member(member, old).subscription
     assert type(future).__name__ == "FutureSubscription"
     assert read_member(GroupMember(member_id="a", user_data=b"\0"), native).unreadable
+
+
+def test_a_subscription_of_few_tasks_is_written_once_and_of_many_each_time():
+    sums = [{TaskId(0, n): -2 for n in range(tasks)} for tasks in (3, 65)]
+    few, many = (
+        Subscription(
+            version=11,
+            latest_supported_version=11,
+            process_id=UUID(int=1),
+            task_offset_sums=TaskOffsetSums.from_mapping(given),
+        )
+        for given in sums
+    )
+    again = replace(few, task_offset_sums=TaskOffsetSums.from_mapping(sums[0]))
+    assert write_subscription(few) is write_subscription(again)
+    assert write_subscription(few) == encode_subscription(few)
+    assert write_subscription(many) is not write_subscription(many)
+    assert write_subscription(many) == encode_subscription(many)
+    other = replace(few, unique_field=1)
+    assert write_subscription(other) == encode_subscription(other) != write_subscription(few)
