@@ -1,0 +1,188 @@
+"""The rack optimum of a huge group: pools of tasks over racks, solved on the driver; exact.
+
+The graph has two nodes a rack (what is kept there, what arrives) and two a pool (tasks with a home,
+tasks without), whatever the number of tasks and clients. What a rack may keep is bounded by what
+its clients may keep together, so the flow never promises to keep more than quotas allow; which
+client gives up what is then a matter of counts by (client, pool).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spark_assign.collapse_quotas import levelled_release
+from spark_assign.collapse_rows import Bools, Ints
+
+# Augmenting paths that are looked for before a client gives up what the optimum would have kept.
+_PATHS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RackPlan:
+    """What stays, what goes where, and what that costs.
+
+    Attributes:
+        keep: int [C, P], tasks that stay at home.
+        arrive: int [P, R], all other tasks, by rack.
+        bound: the least cost of any placement with these quotas.
+        cost: of this one; more than `bound` only where no client can give up what should go.
+    """
+
+    keep: Ints
+    arrive: Ints
+    bound: int
+    cost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RackProblem:
+    """Tasks of some pools, and the clients that share them.
+
+    Attributes:
+        held: int [C, P], tasks at home.
+        free: int [P], tasks without a home.
+        quota: int [C], tasks that each client gets, sum of all tasks.
+        rack_of: int [C].
+        lacks_rack: bool [R], the rack of clients that do not name one: they keep what they have.
+        weight: int [P, R], partitions read from elsewhere.
+        traffic, overlap: costs of such a partition, and of a task that leaves home.
+    """
+
+    held: Ints
+    free: Ints
+    quota: Ints
+    rack_of: Ints
+    lacks_rack: Bools
+    weight: Ints
+    traffic: int
+    overlap: int
+
+
+def solve_racks(problem: RackProblem) -> RackPlan:
+    """A placement of least cost; time and memory of classes x racks, then of clients x pools."""
+    held, quota = problem.held, problem.quota
+    is_nameless = problem.lacks_rack[problem.rack_of]
+    must_go = np.maximum(held.sum(axis=1) - quota, 0)
+    gone = np.zeros_like(held)
+    gone[is_nameless] = levelled_release(held[is_nameless], must_go[is_nameless])
+    kept, arrive, bound = _flow(problem, held - gone, must_go, is_nameless)
+    for rack in range(len(problem.lacks_rack)):
+        rows = np.flatnonzero((problem.rack_of == rack) & ~is_nameless)
+        if len(rows):
+            wanted = held[rows].sum(axis=0) - kept[:, rack]
+            gone[rows] = _released(held[rows], must_go[rows], wanted)
+            arrive[:, rack] += gone[rows].sum(axis=0) - wanted
+    moved = int(gone.sum())
+    placed = arrive.copy()
+    for rack in range(len(problem.lacks_rack)):
+        placed[:, rack] += (held - gone)[problem.rack_of == rack].sum(axis=0)
+    cost = problem.traffic * int((placed * problem.weight).sum()) + problem.overlap * moved
+    return RackPlan(keep=held - gone, arrive=arrive, bound=bound, cost=cost)
+
+
+def _flow(
+    problem: RackProblem, held: Ints, must_go: Ints, is_nameless: Bools
+) -> tuple[Ints, Ints, int]:
+    """Kept [P, R] and arriving [P, R] tasks of a cheapest flow, and its cost."""
+    import networkx as nx  # noqa: PLC0415 a quarter of a second, with rack costs only
+
+    racks, pools = len(problem.lacks_rack), held.shape[1]
+    by_rack = np.zeros((pools, racks), dtype=np.int64)
+    may_keep, places = np.zeros(racks, np.int64), np.zeros(racks, np.int64)
+    for rack in range(racks):
+        rows = problem.rack_of == rack
+        by_rack[:, rack] = held[rows].sum(axis=0)
+        places[rack] = problem.quota[rows].sum()
+        may_keep[rack] = by_rack[:, rack].sum() - must_go[rows & ~is_nameless].sum()
+    weight = problem.weight * problem.traffic
+    owned = problem.held.sum(axis=0)
+    graph: Any = nx.DiGraph()
+    cost = weight.copy()
+    named = ~problem.lacks_rack
+    if named.any():
+        # Nobody is drawn to a client only because it does not say where it is.
+        cost[:, ~named] = weight[:, named].min(axis=1, keepdims=True)
+    stuck = by_rack * ~named[None, :]
+    for rack in range(racks):
+        graph.add_node(("rack", rack), demand=int(places[rack] - stuck[:, rack].sum()))
+        graph.add_edge(("kept", rack), ("rack", rack), capacity=int(may_keep[rack]), weight=0)
+    for pool in range(pools):
+        own = int(owned[pool] - stuck[pool].sum())
+        graph.add_node(("home", pool), demand=-own)
+        graph.add_node(("free", pool), demand=-int(problem.free[pool]))
+        for rack in range(racks):
+            price, keeps = int(cost[pool, rack]), int(by_rack[pool, rack])
+            if problem.free[pool]:
+                graph.add_edge(("free", pool), ("rack", rack), weight=price)
+            if own:
+                graph.add_edge(("home", pool), ("rack", rack), weight=price + problem.overlap)
+            if own and keeps and named[rack]:
+                graph.add_edge(("home", pool), ("kept", rack), weight=price, capacity=keeps)
+    _, flows = nx.network_simplex(graph)
+    kept, arrive = stuck.copy(), np.zeros((pools, racks), dtype=np.int64)
+    for pool in range(pools):
+        for name in ("home", "free"):
+            for (kind, rack), count in flows[name, pool].items():
+                (kept if kind == "kept" else arrive)[pool, rack] += count
+    moved = int(owned.sum() - kept.sum())
+    bound = int(((kept + arrive) * weight).sum()) + problem.overlap * moved
+    return kept, arrive, bound
+
+
+def _released(held: Ints, must_go: Ints, wanted: Ints) -> Ints:
+    """Int [C, P]: `wanted` tasks of each pool leave, at least `must_go` of each client.
+
+    Where a client's share of the pools that should go is used up by others, they give up something
+    else along a path of exchanges; where there is none, more leave than wanted.
+    """
+    gone = np.zeros_like(held)
+    due, left = must_go.copy(), wanted.copy()
+    # Pools with most to give first: fewest clients are left over in the end.
+    for pool in np.argsort(-left, kind="stable").tolist():
+        able = np.minimum(held[:, pool], due)
+        before = np.cumsum(able) - able
+        taken = np.clip(int(left[pool]) - before, 0, able)
+        gone[:, pool] = taken
+        due -= taken
+        left[pool] -= taken.sum()
+    tries = 0
+    for client in np.flatnonzero(due).tolist():
+        while due[client] and tries < _PATHS and _exchange(held, gone, left, client):
+            due[client] -= 1
+            tries += 1
+    rows = np.flatnonzero(due)
+    gone[rows] += levelled_release((held - gone)[rows], due[rows])
+    for pool in np.flatnonzero(left > 0).tolist():
+        # Whoever gives up what nobody has to: in the order of the clients.
+        able = held[:, pool] - gone[:, pool]
+        before = np.cumsum(able) - able
+        gone[:, pool] += np.clip(int(left[pool]) - before, 0, able)
+    return gone
+
+
+def _exchange(held: Ints, gone: Ints, left: Ints, client: int) -> bool:
+    """One more task of the client leaves, others exchange what they give up; False: no way."""
+    pools = len(left)
+    came: dict[int, tuple[int, int]] = {}
+    queue = np.flatnonzero(held[client] > gone[client]).tolist()
+    reached = dict.fromkeys(queue)
+    while queue:
+        pool = queue.pop(0)
+        if left[pool] > 0:
+            left[pool] -= 1
+            while pool in came:
+                before, other = came[pool]
+                gone[other, pool] += 1
+                gone[other, before] -= 1
+                pool = before
+            gone[client, pool] += 1
+            return True
+        givers = np.flatnonzero(gone[:, pool] > 0)
+        able = held[givers] > gone[givers]
+        for after in range(pools):
+            if after not in reached and able[:, after].any():
+                reached[after] = None
+                came[after] = (pool, int(givers[np.argmax(able[:, after])]))
+                queue.append(after)
+    return False

@@ -1,0 +1,243 @@
+"""Task rows of a huge group as columns of integers, in Spark and in its Python workers.
+
+Texts never reach Python: Spark hashes ids of clients and lists of racks to 64 bits, and the driver,
+which knows all names, refuses a group in which two names share a hash. Copies are sparse in the
+table; here they are rows of a matrix, as wide as the task with most copies in a batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from assignor import LAG_RUNNING, LAG_UNKNOWN, NOBODY
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+# What Spark's xxhash64 makes of null: its seed.
+NULL_HASH = 42
+_UNKNOWN = -2
+# What a row may be refused for, by number; see `wrong_column`.
+REASONS = (
+    ("subtopology", "is null"),
+    ("partition", "is null"),
+    ("stateful", "is null"),
+    ("subtopology", "is below 0"),
+    ("partition", "is below 0"),
+    ("end_offset_sum", "is below 0"),
+    ("weight", "is not 1: weights need the plan of one machine (`assignor assign`)"),
+    ("copies", "has a copy without a client"),
+    ("copies", "has a lag below -1"),
+)
+_HASHES, _LAGS, _STALLED = "copy{}", "lag{}", "stalled{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which columns a pass needs.
+
+    Attributes:
+        width: copies that have columns of their own; the rest of a longer list comes as a list.
+        with_stalled: whether it matters that a copy comes no nearer.
+        with_racks: whether racks matter.
+    """
+
+    width: int
+    with_stalled: bool
+    with_racks: bool
+
+
+def wrong_column(*, in_full: bool = True) -> Column:
+    """The number of the first of `REASONS` that holds for a row, from 1; 0 when it is right.
+
+    Args:
+        in_full: look into the lists of copies too, which is slow; workers see those errors anyway.
+    """
+    copies = sql.col("copies")
+    checks = [
+        sql.col("subtopology").isNull(),
+        sql.col("partition").isNull(),
+        sql.col("stateful").isNull(),
+        sql.col("subtopology") < 0,
+        sql.col("partition") < 0,
+        sql.col("end_offset_sum") < 0,
+        sql.col("weight") != 1,
+    ]
+    if in_full:
+        checks.append(sql.exists(copies, lambda copy: copy.isNull() | copy.client.isNull()))
+        checks.append(sql.exists(copies, lambda copy: copy.lag < LAG_RUNNING))
+    chosen = sql.when(checks[0], 1)
+    for number, check in enumerate(checks[1:], start=2):
+        chosen = chosen.when(check, number)
+    return chosen.otherwise(0)
+
+
+def reduced(tasks: DataFrame, reading: Reading) -> DataFrame:
+    """The columns that Python workers get: numbers only, flat wherever copies are few."""
+    copies = sql.col("copies")
+    part = [sql.get(copies, sql.lit(i)) for i in range(reading.width)]
+    columns = [
+        wrong_column(in_full=False).alias("wrong"),
+        sql.coalesce(sql.size(copies), sql.lit(0)).alias("size"),
+        sql.coalesce("subtopology", sql.lit(-1)).alias("subtopology"),
+        sql.coalesce("partition", sql.lit(-1)).alias("partition"),
+        sql.coalesce("stateful", sql.lit(False)).alias("stateful"),  # noqa: FBT003 a literal
+        sql.xxhash64("owner").alias("owner"),
+        sql.coalesce("end_offset_sum", sql.lit(LAG_UNKNOWN)).alias("end"),
+        *[sql.xxhash64(c.client).alias(_HASHES.format(i)) for i, c in enumerate(part)],
+        *[
+            sql.coalesce(c.lag, sql.lit(LAG_UNKNOWN)).alias(_LAGS.format(i))
+            for i, c in enumerate(part)
+        ],
+        # Null nearly always, and then it costs nothing to hand over.
+        sql.when(
+            sql.size(copies) > reading.width,
+            sql.transform(
+                copies,
+                lambda copy: sql.struct(
+                    sql.xxhash64(copy.client).alias("client"),
+                    sql.coalesce(copy.lag, sql.lit(LAG_UNKNOWN)).alias("lag"),
+                    sql.coalesce(copy.stalled, sql.lit(False)).alias("stalled"),  # noqa: FBT003 as above
+                ),
+            ),
+        ).alias("more"),
+    ]
+    if reading.with_stalled:
+        columns += [
+            sql.coalesce(c.stalled, sql.lit(False)).alias(_STALLED.format(i))  # noqa: FBT003 as above
+            for i, c in enumerate(part)
+        ]
+    if reading.with_racks:
+        columns.append(sql.xxhash64("partition_racks").alias("source_racks"))
+        columns.append(sql.xxhash64("changelog_racks").alias("changelog_racks"))
+    return tasks.select(*columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Names:
+    """Hashes of names, for finding the number of each.
+
+    Attributes:
+        hashes: int [N], by number.
+        slot: int [2^k], number at hash & (2^k - 1), or N where there is none.
+    """
+
+    hashes: Ints
+    slot: Ints
+
+    @classmethod
+    def of(cls, hashes: Sequence[int]) -> "Names":
+        """A table with room, so that hardly two names share a slot."""
+        column = np.array(hashes, dtype=np.int64)
+        size = 1 << max(8, (16 * len(column)).bit_length())
+        slot = np.full(size, len(column), dtype=np.int64)
+        slot[column & (size - 1)] = np.arange(len(column))
+        return cls(hashes=np.append(column, NULL_HASH), slot=slot)
+
+    def find(self, hashes: Ints) -> Ints:
+        """Int, as `hashes`: the number of each; NOBODY for null, -2 for a name that is not here."""
+        found = self.slot[hashes & (len(self.slot) - 1)]
+        missed = self.hashes[found] != hashes
+        if missed.any():
+            order = np.argsort(self.hashes)
+            wanted = hashes[missed]
+            place = np.searchsorted(self.hashes[order], wanted)
+            place = np.minimum(place, len(order) - 1)
+            number = order[place]
+            found = found.copy()
+            found[missed] = np.where(self.hashes[number] == wanted, number, _UNKNOWN)
+        return np.where(found == len(self.hashes) - 1, NOBODY, found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """Tasks of a batch.
+
+    Attributes:
+        subtopology, partition: int [B].
+        stateful: bool [B].
+        owner: int [B], the client that runs the task, or NOBODY.
+        ends: int [B], end offset sums.
+        copy_client: int [B, W], NOBODY behind the last copy.
+        copy_lag: int [B, W].
+        copy_stalled: bool [B, W].
+        source_class, changelog_class: int [B], hashes of the racks; zeros where not asked for.
+        is_wrong: bool [B], rows that the group is refused for.
+    """
+
+    subtopology: Ints
+    partition: Ints
+    stateful: Bools
+    owner: Ints
+    ends: Ints
+    copy_client: Ints
+    copy_lag: Ints
+    copy_stalled: Bools
+    source_class: Ints
+    changelog_class: Ints
+    is_wrong: Bools
+
+
+def rows_of(batch: pa.RecordBatch, reading: Reading, clients: Names) -> Rows:
+    """The columns of `reduced`, interned; -2 stands for a client that is not in the group."""
+    column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+
+    def number(name: str) -> Ints:
+        return column[name].to_numpy().astype(np.int64)
+
+    size, width = len(batch), reading.width
+    hashes = [number(_HASHES.format(i)) for i in range(width)]
+    lags = [number(_LAGS.format(i)) for i in range(width)]
+    stalled = np.zeros((size, width), dtype=np.bool_)
+    if reading.with_stalled:
+        named = [column[_STALLED.format(i)] for i in range(width)]
+        stalled = np.stack([c.to_numpy(zero_copy_only=False) for c in named], axis=1)
+    client = np.stack([clients.find(h) for h in hashes], axis=1)
+    lag = np.stack(lags, axis=1)
+    if column["more"].null_count < size:
+        client, lag, stalled = _widened(column["more"], client, lag, stalled, clients)
+    nothing = np.zeros(size, dtype=np.int64)
+    owner = clients.find(number("owner"))
+    copies = np.maximum(number("size"), 0)
+    is_wrong = (number("wrong") != 0) | (owner == _UNKNOWN)
+    is_wrong |= ((client != NOBODY).sum(axis=1) != copies) | (client == _UNKNOWN).any(axis=1)
+    is_wrong |= (lag < LAG_RUNNING).any(axis=1)
+    return Rows(
+        subtopology=number("subtopology"),
+        partition=number("partition"),
+        stateful=column["stateful"].to_numpy(zero_copy_only=False),
+        owner=owner,
+        ends=number("end"),
+        copy_client=client,
+        copy_lag=lag,
+        copy_stalled=stalled,
+        source_class=number("source_racks") if reading.with_racks else nothing,
+        changelog_class=number("changelog_racks") if reading.with_racks else nothing,
+        is_wrong=is_wrong,
+    )
+
+
+def _widened(
+    more: pa.ListArray, client: Ints, lag: Ints, stalled: Bools, clients: Names
+) -> tuple[Ints, Ints, Bools]:
+    """Matrices wide enough for the rows whose copies came as a list."""
+    counts = np.nan_to_num(more.value_lengths().to_numpy(zero_copy_only=False)).astype(np.int64)
+    shape = (len(counts), int(counts.max()))
+    wide_client = np.full(shape, NOBODY, dtype=np.int64)
+    wide_lag = np.full(shape, LAG_UNKNOWN, dtype=np.int64)
+    wide_stalled = np.zeros(shape, dtype=np.bool_)
+    wide_client[:, : client.shape[1]] = client
+    wide_lag[:, : lag.shape[1]] = lag
+    wide_stalled[:, : stalled.shape[1]] = stalled
+    flat = more.flatten()
+    row = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    wide_client[row, place] = clients.find(flat.field("client").to_numpy())
+    wide_lag[row, place] = flat.field("lag").to_numpy()
+    wide_stalled[row, place] = flat.field("stalled").to_numpy(zero_copy_only=False)
+    return wide_client, wide_lag, wide_stalled

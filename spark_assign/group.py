@@ -1,0 +1,210 @@
+"""One huge group by the collapsed job: counts go to the driver, decisions come back, tasks stay.
+
+The driver sees clients, classes and counts by (client, pool), and never a task. Workers read the
+task table two to four times and answer one row for each copy. A plan depends on the order of the
+rows inside the files and of the files by their first task, so a table sorted by task gives the same
+plan however it is cut.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from assignor import AssignmentConfig, ConfigError
+from spark_assign.collapse_decide import Counted, decide
+from spark_assign.collapse_group import RACK_COSTS, STRATEGIES, Group
+from spark_assign.collapse_kernel import (
+    COUNTED,
+    PLACED,
+    Known,
+    Pass,
+    Plans,
+    counting,
+    placing,
+)
+from spark_assign.collapse_rows import Reading, reduced
+from spark_assign.collapse_standbys import Pools
+from spark_assign.group_checks import check_tasks, refuse_wrong_row
+from spark_assign.group_tables import group_of
+from spark_assign.schemas import CLIENT, PLACEMENT, TASK, fitted
+
+Make = Callable[[Broadcast[Known]], Pass]
+# Copies of a task that get columns of their own beyond its active one and its standbys.
+_SPARE = 1
+_WIDEST = 8
+_ARROW_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupPlan:
+    """A plan, decided and not yet computed: reading `placements` runs the last pass.
+
+    Attributes:
+        placements: a row for each copy of each task, in the schema `schemas.PLACEMENT`.
+        counts: what the last pass counts, once it has run.
+        tasks, clients: how many.
+        moved: tasks that leave a home for good, once all has settled.
+        followup: whether a probing rebalance is wanted while copies warm up.
+        rack_bound, rack_cost: least rack cost with these quotas, and the plan's own once settled.
+        given: standbys given up for balance.
+        above: standbys that no client within its band can hold.
+        passes: how often the task table is read, the last time included.
+        warnings: what could not be had, and why.
+    """
+
+    placements: DataFrame
+    counts: Observation
+    tasks: int
+    clients: int
+    moved: int
+    followup: bool
+    rack_bound: int
+    rack_cost: int
+    given: int
+    above: int
+    passes: int
+    warnings: tuple[str, ...]
+
+
+def plan_group(
+    tasks: DataFrame,
+    clients: DataFrame,
+    *,
+    config: AssignmentConfig | None = None,
+    strategy: str = "high_availability",
+) -> GroupPlan:
+    """Decide where every task of one group goes.
+
+    Args:
+        tasks: one row per task, in the schema `schemas.TASK`; read several times, so give what is
+            stored, and not what is computed.
+        clients: one row per client, in the schema `schemas.CLIENT`.
+        config: settings.
+        strategy: high_availability, or sticky for a plan that moves everything at once.
+
+    Raises:
+        BadTable: a column is missing or of another type, or a row makes no sense; the message says
+            which.
+        ConfigError: another strategy.
+    """
+    if strategy not in STRATEGIES:
+        raise ConfigError(
+            f"strategy {strategy!r} cannot place a huge group; use one of {', '.join(STRATEGIES)}"
+        )
+    given = with_costs(config or AssignmentConfig(), strategy)
+    spark = tasks.sparkSession
+    tasks = fitted(_unnamed(tasks, TASK), TASK, what="the tasks")
+    clients = fitted(_unnamed(clients, CLIENT), CLIENT, what="the clients")
+    with _settings(spark):
+        group, warnings = group_of(tasks, clients, given, strategy)
+        return _job(tasks, group, warnings)
+
+
+def with_costs(config: AssignmentConfig, strategy: str) -> AssignmentConfig:
+    """The settings, with a strategy's own rack costs where none are given (KIP-925)."""
+    traffic, overlap = RACK_COSTS[strategy]
+    given = config.rack_aware_assignment_traffic_cost
+    other = config.rack_aware_assignment_non_overlap_cost
+    return replace(
+        config,
+        rack_aware_assignment_traffic_cost=traffic if given is None else given,
+        rack_aware_assignment_non_overlap_cost=overlap if other is None else other,
+    )
+
+
+def _unnamed(frame: DataFrame, wanted: object) -> DataFrame:
+    """Without the column that tells groups apart: here there is one."""
+    return frame.drop("name") if "name" in frame.columns else frame
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """What all passes of a plan have in common, so that they read the same chunks."""
+    wanted = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS)}
+    if spark.conf.get("spark.sql.files.minPartitionNum", None) is None:
+        # Otherwise the cut depends on how many executors there are at the moment.
+        cores = str(spark.sparkContext.defaultParallelism)
+        wanted["spark.sql.files.minPartitionNum"] = cores
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan:
+    """The passes of one plan, and the frame of the last one."""
+    pools = Pools.of(group)
+    reading = Reading(
+        width=min(_WIDEST, 1 + group.standbys + _SPARE),
+        with_stalled=group.strategy == "high_availability",
+        with_racks=group.has_rack_costs,
+    )
+    rows = reduced(tasks, reading)
+    passes = 0
+
+    def run(make: Make, plans: Plans, schema: pa.Schema) -> DataFrame:
+        nonlocal passes
+        passes += 1
+        known = Known(group=group, pools=pools, reading=reading, plans=plans)
+        kernel = make(tasks.sparkSession.sparkContext.broadcast(known))
+        return rows.mapInArrow(kernel, from_arrow_schema(schema))
+
+    def check(first: Counted) -> None:
+        if first.wrong:
+            refuse_wrong_row(tasks, group, first.wrong)
+        check_tasks(tasks, first.tasks)
+
+    decided = decide(group, pools, lambda plans: run(counting, plans, COUNTED).toArrow(), check)
+    counts = Observation("group")
+    frame = _observed(run(placing, decided.plans, PLACED), counts)
+    copies = decided.copies
+    return GroupPlan(
+        placements=frame,
+        counts=counts,
+        tasks=decided.tasks,
+        clients=len(group.clients),
+        moved=decided.actives.moved,
+        followup=decided.followup,
+        rack_bound=decided.actives.bound,
+        rack_cost=decided.actives.cost,
+        given=0 if copies is None else copies.given,
+        above=0 if copies is None else copies.above,
+        passes=passes,
+        warnings=warnings,
+    )
+
+
+def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
+    """The placements, and what they cost, counted while they are written."""
+
+    def count(condition: Column) -> Column:
+        return sql.count_if(condition)
+
+    role = sql.col("role")
+    is_active = role == "active"
+    total = sql.coalesce(sql.sum(sql.when(is_active, sql.col("traffic"))), sql.lit(0))
+    others = sql.coalesce(sql.sum(sql.when(~is_active, sql.col("traffic"))), sql.lit(0))
+    return frame.observe(
+        counts,
+        count(is_active).alias("tasks"),
+        count(role == "standby").alias("standbys"),
+        count(role == "warmup").alias("warmups"),
+        count(sql.col("moved")).alias("moved"),
+        count(sql.col("restored")).alias("restores"),
+        count(sql.col("cold")).alias("cold"),
+        total.alias("active_traffic"),
+        others.alias("standby_traffic"),
+    ).select(*PLACEMENT.names)

@@ -1,0 +1,101 @@
+"""Rows of a huge group that make no sense: found by the first pass, named here.
+
+The pass only counts; names, values and rows are looked up when there is something to say.
+"""
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from spark_assign.collapse_group import Group
+from spark_assign.collapse_kernel import mixed
+from spark_assign.collapse_rows import REASONS, Ints, wrong_column
+from spark_assign.errors import BadTable
+
+_STEP = 1 << 20
+
+
+def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
+    """Say which row is wrong, and how many are.
+
+    Raises:
+        BadTable: always.
+    """
+    more = f"; {count} rows in all are wrong" if count > 1 else ""
+    order = [sql.col(name).asc_nulls_first() for name in ("subtopology", "partition")]
+    number = wrong_column().alias("_wrong")
+    first = tasks.select("*", number).where("_wrong > 0").orderBy(*order).limit(1).collect()
+    if first:
+        row = first[0]
+        column, reason = REASONS[row["_wrong"] - 1]
+        value = "" if row[column] is None else f", which is {row[column]!r},"
+        raise BadTable(
+            f"the tasks: column {column}{value} of task {row.subtopology}_{row.partition} "
+            f"{reason}{more}"
+        )
+    names = tasks.sparkSession.createDataFrame([(name,) for name in group.clients], "known string")
+    named = tasks.select(
+        "subtopology",
+        "partition",
+        sql.explode(
+            sql.concat(
+                sql.array(
+                    sql.struct(sql.lit("owner").alias("column"), sql.col("owner").alias("client"))
+                ),
+                sql.transform(
+                    sql.coalesce("copies", sql.array()),
+                    lambda copy: sql.struct(sql.lit("copies").alias("column"), copy.client),
+                ),
+            )
+        ).alias("one"),
+    ).select("subtopology", "partition", "one.*")
+    lost = named.where("client is not null").join(
+        names, sql.col("client") == sql.col("known"), "left_anti"
+    )
+    row = lost.orderBy(*order, "column", "client").first()
+    said = (
+        "a row"
+        if row is None
+        else (
+            f"column {row.column} of task {row.subtopology}_{row.partition} names client {row.client},"
+        )
+    )
+    raise BadTable(f"the tasks: {said} which is not among the clients{more}")
+
+
+def check_tasks(tasks: DataFrame, counted: Ints) -> None:
+    """Refuse a task that is there twice.
+
+    Where the partitions of every subtopology are 0, 1, ... without a gap, sums of hashes tell; only
+    otherwise all tasks are grouped.
+
+    Args:
+        tasks: the table.
+        counted: int [N, 4], subtopology, rows, highest partition, sum of hashes, chunk by chunk.
+
+    Raises:
+        BadTable: a task is there twice.
+    """
+    for subtopology in np.unique(counted[:, 0]).tolist():
+        mine = counted[counted[:, 0] == subtopology]
+        count, most = int(mine[:, 1].sum()), int(mine[:, 2].max())
+        with np.errstate(over="ignore"):
+            total = int(mine[:, 3].sum()) & (2**64 - 1)
+            expected = 0
+            if count == most + 1:
+                for start in range(0, count, _STEP):
+                    part = np.arange(start, min(start + _STEP, count), dtype=np.int64)
+                    expected += int(mixed(np.full(len(part), subtopology), part).sum())
+        if count != most + 1 or expected & (2**64 - 1) != total:
+            _refuse_repeated(tasks)
+            return
+
+
+def _refuse_repeated(tasks: DataFrame) -> None:
+    twice = tasks.groupBy("subtopology", "partition").count().where("count > 1")
+    row = twice.orderBy("subtopology", "partition").first()
+    if row is not None:
+        raise BadTable(
+            f"the tasks: task {row.subtopology}_{row.partition} is there {row['count']} times; "
+            "drop all rows of it but one"
+        )
