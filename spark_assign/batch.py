@@ -7,15 +7,17 @@ hands Arrow back. Groups of one size class share partitions of equal work (`bala
 
 import json
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from spark_assign.balance import balanced, size_classes
+from spark_assign.balance import SizeClass, balanced, size_classes
 from spark_assign.checks import Reject
 from spark_assign.errors import BadTable
+from spark_assign.huge import Huge, placed_huge, split
 from spark_assign.inputs import Groups
 from spark_assign.kernel import Options, placing, problem_reader, table_reader
 from spark_assign.output import Stage
@@ -24,14 +26,14 @@ from spark_assign.schemas import REJECT, RESULT
 
 HUGE_TASKS = 100_000
 REJECTS = "_rejects"
+EVERYTHING = "_all"
 SUMMARY = "_summary.json"
 # Rows that Arrow hands over at once; a row is a whole group.
 _ARROW_ROWS = 256
 _SHOWN = 3
 _ERROR = StructField("error", StringType())
-_OUT = StructType(
-    [*RESULT.fields, _ERROR, *[StructField(f"_{name}", LongType()) for name in COUNTS]]
-)
+_WRITTEN = StructType([*RESULT.fields, _ERROR])
+_OUT = StructType([*_WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +59,19 @@ class Summary:
     first_rejects: tuple[str, ...] = field(default=())
 
 
-def place_groups(groups: Groups, options: Options, *, cores: int | None = None) -> DataFrame:
+def place_groups(
+    groups: Groups, options: Options, *, classes: tuple[SizeClass, ...] | None = None
+) -> DataFrame:
     """The answers of all groups: columns of `schemas.RESULT`, `error` and counts (`_tasks` ...).
 
     Args:
         groups: any table of groups.
         options: how they are placed.
-        cores: how many are to be kept busy; the session's own number by default.
+        classes: the groups counted by size, where that has been done.
     """
-    classes = size_classes(groups)
-    busy = cores or groups.frame.sparkSession.sparkContext.defaultParallelism
-    return _placed(balanced(groups, classes, cores=busy), groups, options)
+    known = size_classes(groups) if classes is None else classes
+    cores = groups.frame.sparkSession.sparkContext.defaultParallelism
+    return _placed(balanced(groups, known, cores=cores), groups, options)
 
 
 def _placed(frame: DataFrame, groups: Groups, options: Options) -> DataFrame:
@@ -77,7 +81,13 @@ def _placed(frame: DataFrame, groups: Groups, options: Options) -> DataFrame:
 
 
 def run_batch(
-    spark: SparkSession, groups: Groups, stage: Stage, options: Options, *, form: str = "parquet"
+    spark: SparkSession,
+    groups: Groups,
+    stage: Stage,
+    options: Options,
+    *,
+    form: str = "parquet",
+    huge_tasks: int = HUGE_TASKS,
 ) -> Summary:
     """Place all groups and write the answers, rejects apart.
 
@@ -87,59 +97,74 @@ def run_batch(
         stage: where to write; the caller commits.
         options: how; with `stop_at_reject` nothing is written once a group is rejected.
         form: parquet or json.
+        huge_tasks: groups with more tasks are placed by all workers together.
 
     Raises:
         BadTable: a group was rejected and `stop_at_reject` asks to fail.
     """
     started = time.perf_counter()
     seen = Observation("batch")
-    answers = place_groups(groups, options).observe(
+    classes = size_classes(groups)
+    has_huge = any(one.tasks_max > huge_tasks for one in classes)
+    small, large = split(groups, huge_tasks) if has_huge else (groups, None)
+    answers = place_groups(small, options, classes=classes).observe(
         seen,
         f.count(f.lit(1)).alias("groups"),
         f.count("error").alias("rejects"),
         *[f.coalesce(f.sum(f"_{name}"), f.lit(0)).alias(name) for name in COUNTS],
     )
-    everything = "_all"
-    stage.write(answers.select(*RESULT.names, "error"), everything, form=form)
-    counted = dict(seen.get)
+    stage.write(answers.select(*RESULT.names, "error"), EVERYTHING, form=form)
+    counted = Counter(seen.get)
+    for one in placed_huge(large, options) if large is not None else ():
+        counted += _write_huge(stage, one, form=form)
     rejects: tuple[str, ...] = ()
     if counted["rejects"]:
-        rejects = _set_apart(spark, stage, everything, options, form=form, counted=counted)
+        rejects = _set_apart(spark, stage, options, form=form, rejects=counted["rejects"])
     else:
-        stage.files.lift(f"{stage.path}/{everything}")
+        stage.files.lift(f"{stage.path}/{EVERYTHING}")
     summary = Summary(
-        **counted, seconds=round(time.perf_counter() - started, 3), first_rejects=rejects
+        **{name: counted[name] for name in ("groups", "rejects", "huge", *COUNTS)},
+        seconds=round(time.perf_counter() - started, 3),
+        first_rejects=rejects,
     )
     stage.write_text(SUMMARY, json.dumps(asdict(summary)) + "\n")
     return summary
 
 
+def _write_huge(stage: Stage, one: Huge, *, form: str) -> Counter[str]:
+    """Write the answer or the reason; what it adds to the counts."""
+    if one.answer is None or one.plan is None:
+        spark = stage.files.spark
+        said = None if one.reject is None else json.dumps(asdict(one.reject))
+        row = spark.createDataFrame([(one.name, said)], "name string, error string")
+        stage.write(row.to(_WRITTEN), EVERYTHING, form=form)
+        return Counter(groups=1, rejects=1)
+    stage.write(one.answer.withColumn("error", f.lit(None).cast("string")), EVERYTHING, form=form)
+    seen = one.plan.counts.get
+    counts = {name: int(seen[name]) for name in ("tasks", "moved", "restores", "warmups")}
+    return Counter(groups=1, huge=1, **counts)
+
+
 def _set_apart(
-    spark: SparkSession,
-    stage: Stage,
-    name: str,
-    options: Options,
-    *,
-    form: str,
-    counted: dict[str, int],
+    spark: SparkSession, stage: Stage, options: Options, *, form: str, rejects: int
 ) -> tuple[str, ...]:
     """Write the rejects into a table of their own; the first of them as sentences."""
-    path = f"{stage.path}/{name}"
-    rows = spark.read.schema(StructType([*RESULT.fields, _ERROR])).format(form).load(path)
-    rejects = (
+    path = f"{stage.path}/{EVERYTHING}"
+    rows = spark.read.schema(_WRITTEN).format(form).load(path)
+    rejected = (
         rows.where("error is not null")
         .select(f.from_json("error", REJECT).alias("reject"))
         .select("reject.*")
     )
-    first = rejects.orderBy("name", "column", "value").limit(_SHOWN).collect()
+    first = rejected.orderBy("name", "column", "value").limit(_SHOWN).collect()
     sentences = tuple(str(Reject(**row.asDict())) for row in first)
     if options.stop_at_reject:
-        more = counted["rejects"] - len(sentences)
+        more = rejects - len(sentences)
         raise BadTable(
             f"{'; '.join(sentences)}{f'; and {more} more' if more else ''} (--on-error reject "
             "places the others)"
         )
-    stage.write(rejects, REJECTS, form=form)
+    stage.write(rejected, REJECTS, form=form)
     stage.write(rows.where("error is null"), form=form)
     stage.files.delete(path)
     return sentences

@@ -88,7 +88,9 @@ def batch(**given: Any) -> None:
         groups = read_groups(spark, given["path"], form=given["in_form"])
         form = "json" if given["out_form"] == "jsonl" else "parquet"
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            summary = run_batch(spark, groups, stage, options, form=form)
+            summary = run_batch(
+                spark, groups, stage, options, form=form, huge_tasks=given["huge_tasks"]
+            )
     _report(summary, given["out"], given["style"])
     sys.exit(1 if summary.rejects else 0)
 

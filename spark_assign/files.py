@@ -15,6 +15,7 @@ class Files:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         """Open the file system that `path` lies on."""
+        self.spark = spark
         # PySpark has no file system of its own; the JVM's is what Spark itself writes with.
         self._jvm: Any = spark._jvm  # noqa: SLF001 see above
         conf = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 see above

@@ -14,12 +14,12 @@ _MINUTE_MS = 60_000
 _SHOWN = (
     ("handoffs", "hand-offs", ""),
     ("restores", "restores", ""),
-    ("restored_records", "records restored", ""),
-    ("outage_ms", "longest outage", "min"),
-    ("converge_ms", "converged after", "min"),
-    ("rounds", "rebalances", ""),
-    ("load_max", "tasks a thread", ""),
-    ("active_cross_rack", "cross-rack reads", ""),
+    ("restored_records", "records", ""),
+    ("outage_ms", "outage", "min"),
+    ("converge_ms", "settled", "min"),
+    ("rounds", "rounds", ""),
+    ("load_max", "load", ""),
+    ("active_cross_rack", "cross-rack", ""),
 )
 
 
@@ -62,13 +62,22 @@ def print_summary(rows: list[dict[str, Any]]) -> None:
     console = probe if probe.is_terminal else Console(width=_WIDTH)
     table = Table(box=None, pad_edge=False, title="mean / worst", title_justify="left")
     for name in ("scenario", "cases"):
-        table.add_column(name, justify="left" if name == "scenario" else "right")
+        table.add_column(
+            name,
+            justify="left" if name == "scenario" else "right",
+            overflow="ellipsis",
+            no_wrap=True,
+        )
     for _, label, unit in _SHOWN:
         table.add_column(f"{label}, {unit}" if unit else label, justify="right")
     for row in rows:
         cells = [_cell(row, name, unit) for name, _, unit in _SHOWN]
         table.add_row(row["scenario"], str(row["cases"]), *cells)
     console.print(table)
+    console.print(
+        "records: restored in all; outage: until all actives run; settled: until no rebalance is "
+        "wanted; load: active tasks and copies on the busiest thread"
+    )
     for row in rows:
         worst = row["worst"]
         if worst and worst["subject"]:
@@ -89,9 +98,20 @@ def _cell(row: dict[str, Any], name: str, unit: str) -> str:
     mean, worst = row[f"{name}_mean"], row[f"{name}_worst"]
     if mean is None:
         return "-"
-    if unit == "min":
-        return f"{mean / _MINUTE_MS:.1f} / {worst / _MINUTE_MS:.1f}"
-    return f"{mean:,.1f} / {worst:,}"
+    scale = _MINUTE_MS if unit == "min" else 1
+    return f"{short(mean / scale)} / {short(worst / scale)}"
+
+
+def short(number: float) -> str:
+    """A number in four characters or so.
+
+    >>> [short(number) for number in (0.0, 3.14159, 42.4, 1834, 2_460_258_000)]
+    ['0', '3.1', '42', '1.8k', '2.5G']
+    """
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.{0 if number >= 10 * limit else 1}f}{letter}"
+    return f"{number:.1f}".removesuffix(".0") if number < 10 else f"{number:.0f}"  # noqa: PLR2004 two digits
 
 
 def has_plots() -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from system_tests.sim.behaviour import find_program
 from system_tests.sim.plan import FAULTS, BounceOptions, OptionError, plan_bounce
 
 
@@ -40,6 +41,9 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
         offline=given["offline"],
         force=given["force"],
     )
+    for name in (options.old, options.new):
+        if name is not None:
+            find_program(name)
     if options.old is not None and options.new is not None:
         plan_bounce(options)
     return options
