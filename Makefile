@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,spark,report,dev
 WORKERS ?= 2
 
-.PHONY: venv demo test check lint bench bench-codec bench-assign fuzz mutate docs clean
+.PHONY: venv demo test check lint bench bench-codec bench-assign bench-sim fuzz mutate docs clean
 
 venv: $(READY)
 
@@ -46,6 +46,11 @@ bench-assign: $(READY)
 bench-codec: $(READY)
 	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \
 	    --benchmark-only -s -q --benchmark-columns=min,median,rounds
+
+BOUNCES ?= 500
+
+bench-sim: $(READY)
+	$(BIN)/python -m benchmarks.bench_sim --bounces $(BOUNCES)
 
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
