@@ -5,10 +5,14 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from system_tests.real import RealBroker, RealGroup, broker_release
+from system_tests.surroundings import SurroundingsError
 
 COMMAND = (sys.executable, "-m", "system_tests.cli", "live")
 
@@ -105,3 +109,40 @@ def _is_running(pid):
     except (ProcessLookupError, FileNotFoundError):
         return False
     return state != "Z"
+
+
+def _real_broker(name):
+    """Start a broker; without a Java, or without its jars, the run ends with a sentence."""
+    try:
+        broker = RealBroker(broker_release(name))
+        broker.start()
+    except SurroundingsError as error:
+        pytest.exit(str(error), returncode=3)
+    return broker
+
+
+@pytest.fixture(scope="session")
+def kafka_3_9():
+    """The newest 3.9 broker, for all tests."""
+    broker = _real_broker("kafka:3.9")
+    yield broker
+    broker.close()
+
+
+@pytest.fixture(scope="session")
+def kafka_4():
+    """The newest broker, for all tests."""
+    broker = _real_broker("kafka:4")
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def word_count_on(tmp_path):
+    """Make a group of its own on a broker; whatever is left of it ends with the test."""
+    with ExitStack() as stack:
+
+        def make(broker, **options):
+            return stack.enter_context(RealGroup(broker.bootstrap_servers, tmp_path, **options))
+
+        yield make

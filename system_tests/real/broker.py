@@ -133,8 +133,8 @@ class RealBroker:
         send_signal(self.pid, SIGCONT)
 
     def close(self) -> None:
-        """Stop it and remove its data."""
-        self.stop()
+        """End it and remove its data; what is thrown away need not be stopped cleanly."""
+        self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def last_lines(self, count: int = 20) -> list[str]:

@@ -104,7 +104,7 @@ class RealGroup:
         """What the coordinator says about the group."""
         return describe_group(self.bootstrap_servers, self.application_id)
 
-    def settle(self, *, timeout_s: float = 40.0) -> DescribedGroup:
+    def settle(self, *, timeout_s: float = 60.0) -> DescribedGroup:
         """Wait until every task runs exactly once and nothing changes for a second.
 
         Raises:
@@ -128,7 +128,7 @@ class RealGroup:
             + "".join(f"\n{m.name} {m.state}{m.tail()}" for m in self.members.values())
         )
 
-    def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 30.0) -> None:
+    def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
         """Wait for something of the whole group.
 
         Raises:

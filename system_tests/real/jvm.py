@@ -52,6 +52,14 @@ def implement(java_class: Any, **methods: Any) -> Any:
     return jpype.JProxy(java_class, dict=methods)
 
 
+def java_exception() -> type[Exception]:
+    """What a Java exception is in Python."""
+    import jpype  # noqa: PLC0415 in the extra `real` only
+
+    found: type[Exception] = jpype.JException
+    return found
+
+
 def java_bytes(data: bytes) -> Any:
     """Copy bytes to a Java byte array."""
     import jpype  # noqa: PLC0415 in the extra `real` only

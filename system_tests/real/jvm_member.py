@@ -9,11 +9,12 @@ change of `KafkaStreams.State`, `tasks` when its tasks change, `failed` when a s
 import os
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 from system_tests.live.parent import ask_kernel_to_end_with_parent
 from system_tests.real.jars import streams_jars
-from system_tests.real.jvm import implement, start_jvm
+from system_tests.real.jvm import implement, java_exception, start_jvm
 from system_tests.real.mouth import Mouth
 from system_tests.real.word_count import STORE, RealConfig, counts_topic, words_topic
 from system_tests.surroundings import SurroundingsError
@@ -155,13 +156,13 @@ def _watch_tasks(streams: Any, say: Mouth, stopping: threading.Event) -> None:
     threads = getattr(streams, "metadataForLocalThreads", None) or streams.localThreadsMetadata
     last: object = None
     while not stopping.wait(_LOOK_S):
-        listed = list(threads())
-        now = {
-            kind: sorted(
-                str(task.taskId()) for thread in listed for task in getattr(thread, method)()
-            )
-            for kind, method in (("active", "activeTasks"), ("standby", "standbyTasks"))
-        }
+        now: dict[str, list[str]] = {"active": [], "standby": []}
+        with suppress(java_exception()):  # it stopped running, and so has no tasks
+            for thread in threads():
+                now["active"] += [str(task.taskId()) for task in thread.activeTasks()]
+                now["standby"] += [str(task.taskId()) for task in thread.standbyTasks()]
+        for tasks in now.values():
+            tasks.sort()
         if now != last:
             last = now
             say("tasks", **now)

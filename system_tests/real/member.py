@@ -115,7 +115,7 @@ class RealMember:
         """The last thing that it said of one kind."""
         return next((one for one in reversed(tuple(self.said)) if one.event == event), None)
 
-    def wait_for(self, what: str, found: Callable[[], object], *, timeout_s: float = 30.0) -> None:
+    def wait_for(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
         """Wait until `found()` is true; it is asked whenever the member says something.
 
         Raises:

@@ -1,0 +1,90 @@
+"""Rolling bounces of real JVM members, with a member of ours among them, leading or following."""
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+
+
+def bounce(group, names, release, **config):
+    """Stop and start one after the other, and wait each time until the group has settled."""
+    for name in names:
+        group.stop(name)
+        group.start(name, release, **config)
+        described = group.settle()
+    return described
+
+
+def start_all(group, order, release):
+    """Start members in this order; the first one leads. One called "ours" is ours."""
+    for name in order:
+        group.start(name, "native" if name == "ours" else release)
+        described = group.settle()
+    return described
+
+
+def ours_rejoined_for_the_version(group):
+    return [
+        (said["used_version_before"], said["used_version_after"])
+        for member in group.lives
+        for said in member.all("RejoinRequested")
+        if said["for_version"]
+    ]
+
+
+@pytest.mark.kip("268-13", "real")
+def test_from_1_1_two_bounces_with_the_pin_bring_real_members_to_2_3(word_count_on, kafka_3_9):
+    group = word_count_on(kafka_3_9)
+    start_all(group, ("jvm0", "jvm1"), "1.1.1")
+    assert set(group.describe().used_versions.values()) == {2}
+    pinned = bounce(group, ("jvm0", "jvm1"), "2.3.1", upgrade_from="1.1")
+    assert set(pinned.used_versions.values()) == {2}
+    half = bounce(group, ("jvm0",), "2.3.1")
+    # One writes version 2 still, so that is what everybody is answered in.
+    assert set(half.answered_versions.values()) == {2}
+    done = bounce(group, ("jvm1",), "2.3.1")
+    assert set(done.used_versions.values()) == {4}
+    assert set(done.answered_versions.values()) == {4}
+    assert group.failures() == {}
+    written, counted = group.finish()
+    assert all(counted[word] >= count for word, count in written.items())
+
+
+@pytest.mark.kip("268-10", "real")
+@pytest.mark.parametrize("order", [("ours", "jvm0", "jvm1"), ("jvm0", "ours", "jvm1")])
+def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):
+    group = word_count_on(kafka_4)
+    before = start_all(group, order, "3.1.2")
+    assert before.used_versions["jvm0"] == 10
+    after = bounce(group, ("jvm0", "jvm1"), "4.3.1")
+    assert {after.used_versions[name] for name in ("jvm0", "jvm1")} == {11}
+    assert after.answered_versions["jvm0"] == after.answered_versions["jvm1"] == 11
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
+
+
+@pytest.mark.parametrize("order", [("ours", "jvm0", "jvm1"), ("jvm0", "ours", "jvm1")])
+def test_from_2_3_eager_to_3_9_in_two_bounces(word_count_on, kafka_3_9, order):
+    group = word_count_on(kafka_3_9)
+    before = start_all(group, order, "2.3.1")
+    assert before.used_versions["jvm0"] == 4
+    bounce(group, ("jvm0", "jvm1"), "3.9.1", upgrade_from="2.3")
+    after = bounce(group, ("jvm0", "jvm1"), "3.9.1")
+    assert {after.used_versions[name] for name in ("jvm0", "jvm1")} == {11}
+    assert group.failures() == {}
+    written, counted = group.finish()
+    assert all(counted[word] >= count for word, count in written.items())
+
+
+def test_a_bounce_of_ours_beside_a_jvm_leader_costs_no_rebalance_for_the_version(
+    word_count_on, kafka_3_9
+):
+    group = word_count_on(kafka_3_9)
+    start_all(group, ("jvm0", "ours"), "3.9.1")
+    group.start("ours1", "native")
+    group.settle()
+    bounce(group, ("ours", "ours1"), "native")
+    assert ours_rejoined_for_the_version(group) == []
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}

@@ -1,0 +1,105 @@
+"""A real JVM member leads and one of ours joins: what it is answered, and that nobody dies."""
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+
+
+def rejoins_for_the_version(member):
+    return [said for said in member.all("RejoinRequested") if said["for_version"]]
+
+
+def answers(member):
+    return [(said["version"], len(said["active_tasks"])) for said in member.all("AssignmentTaken")]
+
+
+def share_the_tasks(group):
+    return all(len(member.active) == 4 for member in group.members.values())
+
+
+@pytest.mark.parametrize("release", ["3.9.1", "4.3.1"])
+def test_a_jvm_leader_of_version_11_costs_us_no_rebalance_for_the_version(
+    word_count_on, kafka_4, release
+):
+    group = word_count_on(kafka_4)
+    group.start("jvm", release)
+    group.settle()
+    ours = group.start("ours", "native")
+    described = group.settle()
+    assert dict(described.used_versions) == {"jvm": 11, "ours": 11}
+    assert rejoins_for_the_version(ours) == []
+    assert share_the_tasks(group)
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
+
+
+@pytest.mark.kip("268-7", "real")
+@pytest.mark.parametrize(
+    ("release", "start_version", "versions"),
+    [
+        ("4.3.1", "latest", (101, 11)),
+        ("3.9.1", "latest", (101, 11)),
+        ("2.8.2", None, (11, 9)),
+        ("2.3.1", "latest", (101, 4)),
+        ("2.3.1", None, (11, 4)),
+    ],
+)
+def test_above_what_a_jvm_leader_reads_we_come_down_and_join_again_once(
+    word_count_on, kafka_3_9, release, start_version, versions
+):
+    began, agreed = versions
+    group = word_count_on(kafka_3_9)
+    group.start("jvm", release)
+    group.settle()
+    ours = group.start("ours", "native", start_version=start_version)
+    described = group.settle()
+    assert [said["used_version_after"] for said in rejoins_for_the_version(ours)] == [agreed]
+    wrote = [said["version"] for said in ours.all("SubscriptionWritten")]
+    assert sorted(set(wrote)) == [agreed, began]
+    assert wrote == sorted(wrote, reverse=True)
+    # Moved tasks are withheld by some releases, and 2.3.1 has nothing at all for a future member.
+    assert answers(ours)[0] == (agreed, 0)
+    assert dict(described.used_versions) == {"jvm": agreed, "ours": agreed}
+    assert share_the_tasks(group)
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
+
+
+def test_a_pinned_jvm_leader_lives_with_our_default_start(word_count_on, kafka_3_9):
+    group = word_count_on(kafka_3_9)
+    group.start("jvm", "3.9.1", upgrade_from="1.1")
+    group.settle()
+    ours = group.start("ours", "native")
+    described = group.settle()
+    assert dict(described.used_versions) == {"jvm": 2, "ours": 11}
+    assert dict(described.answered_versions) == {"jvm": 2, "ours": 2}
+    assert rejoins_for_the_version(ours) == []
+    assert share_the_tasks(group)
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
+
+
+def test_a_pinned_jvm_leader_dies_of_the_optimistic_start(word_count_on, kafka_3_9):
+    """The window of KIP-268 with `upgrade.from`, and why `latest` is an opt-in."""
+    group = word_count_on(kafka_3_9)
+    jvm = group.start("jvm", "3.9.1", upgrade_from="1.1")
+    group.settle()
+    group.start("ours", "native", start_version="latest")
+    jvm.wait_for("its end", lambda: jvm.failures)
+    assert "TaskAssignmentException" in jvm.failures[0]
+
+
+@pytest.mark.parametrize("joins", ["2.3.1", "native"])
+def test_a_leader_of_2_0_dies_of_any_future_member_when_there_are_two_subtopologies(
+    word_count_on, kafka_3_9, joins
+):
+    """Its answer to a future member pairs tasks and partitions wrongly: a Kafka's, like ours."""
+    group = word_count_on(kafka_3_9)
+    jvm = group.start("jvm", "2.0.1")
+    group.settle()
+    group.start("new", joins)
+    jvm.wait_for("its end", lambda: jvm.failures)
+    assert "NullPointerException" in jvm.failures[0]
