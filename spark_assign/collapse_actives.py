@@ -4,9 +4,10 @@ The driver gets counts by (level, pool, client) and answers how many of each sta
 out which, by rank. Levels say how firmly a task belongs: what is to move is taken from the last.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from assignor import LAG_UNKNOWN, NOBODY
 from spark_assign.collapse_group import Group
@@ -17,6 +18,7 @@ from spark_assign.collapse_rows import Bools, Ints, Rows
 # moves; at home, but so small that it may start anywhere; no home but a copy there.
 FIXED, FIRM, LOOSE, SMALL, PREFERRED = range(5)
 LEVELS = 5
+_PRIME, _TURNS = 7_919, 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,12 +30,27 @@ class Belonging:
         level: int [B]; FIRM where `at` is NOBODY.
         pool: int [B].
         home: int [B], where a stateful task runs well now; NOBODY elsewhere.
+        warms_up: bool [B], tasks at home with more copies elsewhere than standbys.
     """
 
     at: Ints
     level: Ints
     pool: Ints
     home: Ints
+    warms_up: Bools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Taking:
+    """Clients that go on with what they warm up for others.
+
+    Attributes:
+        has_room: bool [C], for more than their own tasks.
+        share: float [C], how many of the tasks that warm up elsewhere each client is to give up.
+    """
+
+    has_room: Bools
+    share: npt.NDArray[np.float64]
 
 
 def belonging(rows: Rows, group: Group) -> Belonging:
@@ -41,7 +58,10 @@ def belonging(rows: Rows, group: Group) -> Belonging:
     usable = np.append(group.capacity > 0, False)  # noqa: FBT003 the last is NOBODY's
     home = _homes(rows, group, usable)
     waits = rows.stateful & (home == NOBODY)
-    at = home.copy()
+    others = (rows.copy_client >= 0) & usable[rows.copy_client]
+    others &= rows.copy_client != home[:, None]
+    warms_up = (home != NOBODY) & (others.sum(axis=1) > group.standbys)
+    at = _under_way(rows, group, home, warms_up) if group.has_rack_costs else home.copy()
     if waits.any():
         at[waits] = _nearest(rows, group, usable, waits)
     stateless = ~rows.stateful
@@ -49,7 +69,8 @@ def belonging(rows: Rows, group: Group) -> Belonging:
         at[stateless] = np.where(usable[rows.owner], rows.owner, NOBODY)[stateless]
     level = np.where(group.starts_anywhere(rows) & (home != NOBODY), SMALL, FIRM)
     level = np.where((at != NOBODY) & waits, PREFERRED, level)
-    return Belonging(at=at, level=level, pool=group.pool_of(rows), home=home)
+    pool = group.pool_of(rows)
+    return Belonging(at=at, level=level, pool=pool, home=home, warms_up=warms_up)
 
 
 def _homes(rows: Rows, group: Group, usable: Bools) -> Ints:
@@ -62,19 +83,17 @@ def _homes(rows: Rows, group: Group, usable: Bools) -> Ints:
     has_hot = anywhere | hot.any(axis=1)
     has_state = np.where(valid.any(axis=1), reports, ~anywhere)
     stays = owner_is_hot | (~has_hot & has_state)
-    home = np.where(stays & rows.stateful & usable[rows.owner], rows.owner, NOBODY)
-    return _under_way(rows, group, home, usable) if group.has_rack_costs else home
+    return np.where(stays & rows.stateful & usable[rows.owner], rows.owner, NOBODY)
 
 
-def _under_way(rows: Rows, group: Group, home: Ints, usable: Bools) -> Ints:
+def _under_way(rows: Rows, group: Group, home: Ints, extra: Bools) -> Ints:
     """Homes as they will be once the warm-ups towards cheaper racks are used.
 
     Many placements cost the least; without this each plan would settle on another one.
     """
-    valid = (rows.copy_client >= 0) & usable[rows.copy_client]
-    extra = (home != NOBODY) & (valid.sum(axis=1) > 1 + group.standbys)
     if not extra.any():
-        return home
+        return home.copy()
+    valid = (rows.copy_client >= 0) & np.append(group.capacity > 0, np.False_)[rows.copy_client]
     traffic, overlap = costs_of(group)
     weight = group.sources.weight[group.sources.find(rows.source_class)[extra]]
     client = rows.copy_client[extra]
@@ -91,6 +110,29 @@ def _under_way(rows: Rows, group: Group, home: Ints, usable: Bools) -> Ints:
     moved = home.copy()
     moved[extra] = np.where(gains, best, home[extra])
     return moved
+
+
+def taken_up(rows: Rows, where: Belonging, taking: Taking) -> Belonging:
+    """The same, with tasks that warm up on a client with room at that client.
+
+    Many placements are as good as each other; without this each plan would drop what the last one
+    began. A client gives up no more of its tasks than it has to, told by their numbers.
+    """
+    share = np.append(taking.share, 0.0)[where.home]
+    turn = (rows.partition * _PRIME + rows.subtopology) % _TURNS
+    index = np.flatnonzero(where.warms_up & (turn < share * _TURNS))
+    client = rows.copy_client[index]
+    able = np.append(taking.has_room, np.False_)[client] & (client >= 0)
+    able &= client != where.home[index][:, None]
+    lag = np.where(able, rows.copy_lag[index], LAG_UNKNOWN)
+    best = np.lexsort((client, lag, ~able), axis=1)[:, 0] if len(index) else index
+    lines = np.arange(len(index))
+    takes = able[lines, best]
+    index = index[takes]
+    at, level = where.at.copy(), where.level.copy()
+    at[index] = client[lines, best][takes]
+    level[index] = PREFERRED
+    return replace(where, at=at, level=level)
 
 
 def costs_of(group: Group) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from spark_assign.collapse_actives import LOOSE
+from spark_assign.collapse_actives import LOOSE, Taking
 from spark_assign.collapse_copies import CopyPlan, predicted, solve_copies
 from spark_assign.collapse_dealing import unpacked
 from spark_assign.collapse_group import Group
@@ -35,6 +35,7 @@ class Counted:
     actives: tuple[ChunkCounts, ...]
     copies: tuple[ChunkCounts, ...]
     held: Ints
+    warming: Ints
     asked: Mapping[int, Ints]
     tasks: Ints
     marks: Mapping[int, int]
@@ -45,7 +46,7 @@ class Counted:
 def counted(table: pa.Table, clients: int) -> Counted:
     rows = sorted(table.to_pylist(), key=lambda row: (row["first"], row["chunk"]))
     actives, copies, asked = [], [], {}
-    held = np.zeros(clients, dtype=np.int64)
+    held, warming = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
     for row in rows:
         chunk = row["chunk"]
         keys, counts, free = (unpacked(row[name]) for name in ("cells", "counts", "free"))
@@ -54,12 +55,14 @@ def counted(table: pa.Table, clients: int) -> Counted:
         keys, counts, free = (unpacked(row[name]) for name in names)
         copies.append(ChunkCounts(chunk=chunk, keys=keys, counts=counts, free=free))
         held += unpacked(row["held"])
+        warming += unpacked(row["warming"])
         asked[chunk] = unpacked(row["asked"])
     tasks = [unpacked(row["tasks"]).reshape(-1, 4) for row in rows]
     return Counted(
         actives=tuple(actives),
         copies=tuple(copies),
         held=held,
+        warming=warming,
         asked=asked,
         tasks=np.concatenate(tasks) if tasks else np.zeros((0, 4), dtype=np.int64),
         marks={row["chunk"]: row["mark"] for row in rows},
@@ -99,8 +102,12 @@ def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], 
     first = counted(count(Plans()), clients)
     check(first)
     actives = solve_actives(group, first.actives)
+    taking = _taking(first, actives)
+    if taking is not None:
+        first = counted(count(Plans(taking=taking)), clients)
+        actives = solve_actives(group, first.actives)
     load = actives.stateful + actives.stateless
-    plans = Plans(actives=actives.dealing, load=load, marks=first.marks)
+    plans = Plans(actives=actives.dealing, load=load, taking=taking, marks=first.marks)
     copies: CopyPlan | None = None
     if group.standbys:
         copies = _copies(group, pools, count, first, actives, plans)
@@ -110,6 +117,15 @@ def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], 
         plans, followup = _grants(group, count, plans)
     total = int(sum(chunk.counts.sum() + chunk.free.sum() for chunk in first.actives))
     return Decided(plans=plans, actives=actives, copies=copies, tasks=total, followup=followup)
+
+
+def _taking(first: Counted, actives: ActivePlan) -> Taking | None:
+    """Who goes on with what warms up; None where nobody has to give tasks up to them."""
+    excess = np.maximum(actives.homes - actives.stateful, 0)
+    has_room = actives.stateful > actives.homes
+    if not (np.minimum(first.warming, excess).any() and has_room.any()):
+        return None
+    return Taking(has_room=has_room, share=excess / np.maximum(first.warming, 1))
 
 
 def _copies(

@@ -12,7 +12,14 @@ import pyarrow as pa
 from pyspark import Broadcast, TaskContext
 
 from assignor import NOBODY
-from spark_assign.collapse_actives import LEVELS, Belonging, belonging
+from spark_assign.collapse_actives import (
+    LEVELS,
+    PREFERRED,
+    Belonging,
+    Taking,
+    belonging,
+    taken_up,
+)
 from spark_assign.collapse_dealing import Dealer, Dealing, Tally, keys_of, packed
 from spark_assign.collapse_group import Group
 from spark_assign.collapse_rows import Ints, Reading, Rows, rows_of
@@ -33,7 +40,7 @@ COUNTED = pa.schema(
     [("chunk", pa.int32()), ("wrong", pa.int64()), ("unsure", pa.int64())]
     + [("first", pa.int64()), ("rows", pa.int64()), ("mark", pa.int64())]
     + [(name, pa.binary()) for name in ("tasks", "cells", "counts", "free")]
-    + [(name, pa.binary()) for name in ("copies", "copy_counts", "lacking", "held", "asked")]
+    + [(name, pa.binary()) for name in ("copies", "copy_counts", "lacking", "held", "asked", "warming")]
 )
 PLACED = pa.schema(
     [("subtopology", pa.int32()), ("partition", pa.int32()), ("client", pa.string())]
@@ -52,6 +59,7 @@ class Plans:
         copies: where standbys go, a layer for each copy that a task may lack.
         grants: warm-ups, by chunk.
         load: int [C], active tasks of each client.
+        taking: who goes on with what warms up.
         marks: by chunk, what its rows add up to, in their order.
     """
 
@@ -59,6 +67,7 @@ class Plans:
     copies: tuple[Dealing, ...] | None = None
     grants: Mapping[int, Ints] | None = None
     load: Ints | None = None
+    taking: Taking | None = None
     marks: Mapping[int, int] | None = None
 
 
@@ -119,8 +128,12 @@ class Chunk:
         """Where tasks belong, and their standbys if none moves."""
         group = self.known.group
         where = belonging(rows, group)
+        taking = self.known.plans.taking
+        if taking is not None:
+            where = taken_up(rows, where, taking)
         copies = copies_of(rows, group, self.known.pools, where.at)
-        return replace(where, level=levels_of(rows, group, where, copies)), copies
+        level = levels_of(rows, group, where, copies)
+        return replace(where, level=np.where(where.level == PREFERRED, PREFERRED, level)), copies
 
     def move(self, rows: Rows, where: Belonging, copies: Copies) -> tuple[Ints, Copies]:
         """Where active tasks go by the plan, and the standbys that stay then."""
@@ -186,6 +199,7 @@ class _Counters:
     lacking: Ints
     held: Ints
     asked: Ints
+    warming: Ints
     tasks: dict[int, tuple[int, int, int]]
     wrong: int = 0
     unsure: int = 0
@@ -202,6 +216,7 @@ class _Counters:
             lacking=np.zeros(pools.count, dtype=np.int64),
             held=np.zeros(clients, dtype=np.int64),
             asked=np.zeros(KINDS + 1, dtype=np.int64),
+            warming=np.zeros(clients, dtype=np.int64),
             tasks={},
         )
 
@@ -228,6 +243,7 @@ class _Counters:
         keys = keys_of(where.level, where.pool, where.at, clients=clients, pools=pools)
         self.cells.add(keys[has])
         self.free += np.bincount(where.pool[~has], minlength=pools)
+        self.warming += np.bincount(where.home[where.warms_up], minlength=clients)
 
     def add_copies(self, chunk: Chunk, rows: Rows, copies: Copies) -> None:
         """Count standbys that stay, may be given up, or are lacking."""
@@ -254,7 +270,7 @@ class _Counters:
         )
         numbers = [chunk.number, self.wrong, self.unsure, self.first, chunk.rows, chunk.mark]
         columns = [keys, counts, self.free, copy_keys, copy_counts, self.lacking, self.held]
-        blobs = [packed(tasks.reshape(-1).view(np.int64)), *map(packed, [*columns, self.asked])]
+        blobs = [packed(tasks.reshape(-1).view(np.int64)), *map(packed, [*columns, self.asked, self.warming])]
         row = [[value] for value in (*numbers, *blobs)]
         return pa.RecordBatch.from_pydict(
             dict(zip(COUNTED.names, row, strict=True)), schema=COUNTED

@@ -42,6 +42,7 @@ class ActivePlan:
     Attributes:
         dealing: for the workers.
         stateful, stateless: int [C], tasks of each client.
+        homes: int [C], stateful tasks that run well there.
         moved: tasks that leave a home, stateless ones included.
         is_sure: whether nobody leaves whose standbys would become other ones then.
         bound, cost: least rack cost there can be with these quotas, and this plan's; 0 without.
@@ -50,6 +51,7 @@ class ActivePlan:
     dealing: Dealing
     stateful: Ints
     stateless: Ints
+    homes: Ints
     moved: int
     is_sure: bool
     bound: int
@@ -101,6 +103,7 @@ def solve_actives(group: Group, chunks: Sequence[ChunkCounts]) -> ActivePlan:
         dealing=dealing,
         stateful=quota,
         stateless=stateless,
+        homes=homes,
         moved=int(left[:PREFERRED].sum()),
         is_sure=not left[FIXED].any() and not left[PREFERRED].any(),
         bound=sum(part.bound for part in parts),

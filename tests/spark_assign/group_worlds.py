@@ -155,12 +155,12 @@ def answer_of(state, placed, decided):
     )
 
 
-def random_group(seed, *, racks=0, strategy="none", standbys=None, kind=None, clients=None):
+def random_group(seed, *, racks=0, strategy="none", standbys=None, kind=None, clients=None, size=None):
     """A small group of any shape, from a seed; `kind` is what happened before."""
     rng = random.Random(seed)
     count = clients or rng.randint(1, 9)
     subtopologies = rng.randint(1, 3)
-    size = rng.randint(1, 24)
+    size = size or rng.randint(1, 24)
     tasks = [TaskId(s, p) for s in range(subtopologies) for p in range(size)]
     copies = rng.randint(0, 2) if standbys is None else standbys
     stateful = {s for s in range(subtopologies) if rng.random() < 0.8}
