@@ -49,7 +49,8 @@ def publish_plan(
             row["error"] = str(error)
         yield pa.RecordBatch.from_pylist([row], schema=_DONE_ARROW)
 
-    [done] = placements.coalesce(1).mapInArrow(write, _DONE).collect()
+    # Not `coalesce`, which would have one worker make the plan too.
+    [done] = placements.repartition(1).mapInArrow(write, _DONE).collect()
     if done.error is not None:
         raise StoreError(done.error)
     return done.tasks, done.copies
