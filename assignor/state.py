@@ -110,7 +110,7 @@ class GroupState:
     def copy_task(self) -> IntArray:
         """Int [N]: the task of each reported copy."""
         tasks = np.arange(len(self.tasks), dtype=np.int64)
-        return np.repeat(tasks, np.diff(self.copy_start))
+        return np.repeat(tasks, self.copy_start[1:] - self.copy_start[:-1])
 
     def is_caught_up(self) -> BoolArray:
         """Bool [N]: whether each reported copy is within the acceptable recovery lag.
@@ -195,7 +195,8 @@ def group_state(
         partition_racks=_racks(ordered_tasks, partition_racks),
         changelog_racks=_racks(ordered_tasks, changelog_racks),
     )
-    return replace(state, warnings=(*warnings, *lag_warnings(state)))
+    warnings += lag_warnings(state)
+    return replace(state, warnings=tuple(warnings)) if warnings else state
 
 
 def lag_warnings(state: GroupState) -> tuple[str, ...]:
