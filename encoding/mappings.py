@@ -88,7 +88,7 @@ class _SortedPartitions(Mapping[Key, Partitions], Generic[Key]):
 
 
 class PartitionsByTask(_SortedPartitions[TaskId]):
-    """Changelog partitions of each standby task, sorted."""
+    """Input partitions of each standby task, sorted."""
 
     __slots__ = ()
 

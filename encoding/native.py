@@ -75,7 +75,7 @@ class Body:
 
 def latest_native_version(known_versions: Collection[int]) -> int | None:
     """The greatest native version among them, ``None`` if there is none."""
-    return _latest(known_versions if type(known_versions) is tuple else tuple(known_versions))
+    return _latest(tuple(known_versions))
 
 
 @lru_cache(maxsize=64)

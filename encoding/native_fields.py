@@ -61,7 +61,7 @@ def native_from_fields(kind: str, fields: Any) -> Any:
             reason = f"there is no such field; known are {', '.join(names)}"
             raise EncodeError(f"native.{name}", given, None, reason)
         inner = names[name].name
-        values[inner] = _value(f"native.{name}", _TYPES[kind].get(inner, ""), given)
+        values[inner] = _value(f"native.{name}", _TYPES[kind].get(inner), given)
     return _CLASSES[kind](**values)
 
 
@@ -78,9 +78,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _value(path: str, type_: str, given: Any) -> Any:
+def _value(path: str, type_: str | None, given: Any) -> Any:
     """A JSON value in memory; scalars are checked when they are written."""
-    if type_ not in _SHAPES:
+    if type_ is None or type_ not in _SHAPES:
         if isinstance(given, list | dict):
             raise wrong(path, given, "one number, text, true, false or null")
         return given

@@ -93,13 +93,13 @@ def _eight_bytes(value: Any, _: Numbering) -> bytes:
 
 def _write_int64_bytes(value: Any, _: Numbering) -> bytes:
     try:
-        return int(value).to_bytes(8, "big", signed=True)
+        return int(value).to_bytes(8, signed=True)
     except (OverflowError, TypeError, ValueError):
         raise WireFault(f"{value!r} is no integer of 64 bits") from None
 
 
 def _read_int64_bytes(data: Any, numbering: Numbering) -> int:
-    return int.from_bytes(_eight_bytes(data, numbering), "big", signed=True)
+    return int.from_bytes(_eight_bytes(data, numbering), signed=True)
 
 
 def _write_uuid(value: Any, _: Numbering) -> bytes:
@@ -218,7 +218,8 @@ def _kept(read: Callable[[bytes], Any]) -> Reader:
 
 def _write_partitions(value: Any, _: Numbering) -> bytes:
     parts: list[bytes] = []
-    topic, numbers, last = None, [0][:0], 0
+    numbers: list[int] = []
+    topic, last = None, 0
     for name, start, stop in [*value, (None, 0, 0)]:
         if name != topic:
             if topic is not None:

@@ -60,6 +60,18 @@ REFUSED = {
     "topic 's' behind 't'; topics ascend": (
         lambda: read("partitions", b"\x01t\x02\x00\x01\x01s\x02\x00\x01")
     ),
+    "topic 't' behind 't'; topics ascend": (
+        lambda: read("partitions", b"\x01t\x02\x00\x01\x01t\x02\x05\x01")
+    ),
+    "partition 2147483652 of 't' is beyond 32 bits": (
+        lambda: read("partitions", b"\x01t\x08\x00\x04\x01\x80\x80\x80\x80\x08")
+    ),
+    "('t', 0, 2.0) is no range of partitions from 0 on": (
+        lambda: write("partitions", [("t", 0, 2.0)])
+    ),
+    "('t', False, 2) is no range of partitions from 0 on": (
+        lambda: write("partitions", [("t", False, 2)])
+    ),
     "a subtopology without a partition": lambda: read("task_rows", b"\x01\x00"),
     "a task beyond 32 bits": lambda: read("task_rows", b"\x06\x80\x80\x80\x80\x10\x00"),
     "2 tasks, but not as many names": lambda: read("task_rows", b"\x04\x00\x00\x02\x00" + bytes(3)),
@@ -74,6 +86,20 @@ def test_a_value_that_does_not_fit_is_refused_in_full(sentence):
     with pytest.raises(WireFault) as caught:
         REFUSED[sentence]()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("task", [TaskId("a", 0), TaskId(0, "a"), TaskId(0.5, 0)])
+def test_a_task_without_numbers_is_refused_like_one_with_large_ones(task):
+    with pytest.raises(WireFault, match=r"^give tasks with numbers that fit 32 bits$"):
+        write("tasks", [task])
+
+
+def test_ranges_are_plain_integers_however_many_there_are():
+    ranges = tuple(PartitionRange("t", 2 * at, 2 * at + 1) for at in range(99))
+    back = tuple(read("partitions", write("partitions", ranges)))
+    assert back == ranges
+    assert {type(number) for _, *numbers in back for number in numbers} == {int}
+    assert read("partitions", write("partitions", ())) == ()
 
 
 def test_the_longest_text_fits():

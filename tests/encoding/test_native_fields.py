@@ -80,6 +80,27 @@ def test_wrong_fields_are_refused_by_name(native, field, said):
     assert said in caught.value.reason
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "refused", "expected"),
+    [
+        ("rack", ["a"], ["a"], "one number, text, true, false or null"),
+        ("fingerprint", "0", "0", "bytes in hex, two digits each"),
+        ("fingerprint", 7, 7, "a JSON text"),
+        ("owned_partitions", [["t", 0, 1], ["t", "x", 1]], ["t", "x", 1], "ranges as [topic"),
+        ("owned_partitions", [["t", 0, None]], ["t", 0, None], "ranges as [topic, start, stop]"),
+        ("feature_ranges", {"a": [1, 2], "b": [1]}, [1], "[lowest, highest] by name"),
+        ("feature_ranges", {"a": [1, "2"]}, [1, "2"], "[lowest, highest] by name"),
+        ("subtopologies", [1, None], [1, None], "a list of integers"),
+    ],
+)
+def test_the_part_that_is_wrong_is_named_and_shown(name, given, refused, expected):
+    with pytest.raises(EncodeError) as caught:
+        subscription_from_fields({"version": 11, "native": {name: given}})
+    error = caught.value
+    assert (error.field, error.value, error.version) == (f"native.{name}", refused, None)
+    assert error.reason.startswith(f"give {expected}")
+
+
 def test_wrong_tasks_of_an_answer_are_refused_by_name():
     with pytest.raises(EncodeError, match=r"native\.warmup_tasks"):
         assignment_from_fields({"version": 11, "native": {"warmup_tasks": [[0]]}})
