@@ -205,3 +205,16 @@ def test_what_has_no_version_is_refused_by_the_name_of_its_kind(kind):
         list(explain(kind, b"\0\0\0"))
     assert caught.value.what.startswith(f"{kind} version")
     assert (caught.value.offset, caught.value.version, caught.value.available) == (0, None, 3)
+
+
+def test_eight_parts_of_a_value_are_spelled_and_more_are_counted():
+    def shown(count):
+        tags = {f"k{at}": "v" for at in range(count)}
+        value = Subscription(
+            version=101, latest_supported_version=101, process_id=PROCESS, client_tags=tags
+        )
+        pieces = explain("subscription", encode_subscription(value))
+        return next(piece.value for piece in pieces if piece.path == "client_tags")
+
+    eight = "k0=v, k1=v, k2=v, k3=v, k4=v, k5=v, k6=v, k7=v"
+    assert (shown(8), shown(9)) == (eight, f"{eight}, ... (9)")

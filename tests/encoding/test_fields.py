@@ -1,6 +1,7 @@
 """JSON fields: defaults, both ways to give tasks, and sentences for what is wrong."""
 
 import json
+from uuid import UUID
 
 import pytest
 
@@ -21,13 +22,9 @@ SUMS = [[0, 0, None, -2], [0, 1, None, 7]]
 
 
 def test_missing_fields_take_their_defaults():
-    member = subscription_from_fields({"version": 1})
-    assert (member.process_id.int, member.user_endpoint, len(member.task_offset_sums)) == (
-        0,
-        None,
-        0,
-    )
-    assert isinstance(member, Subscription)
+    nobody = Subscription(version=1, process_id=UUID(int=0))
+    assert subscription_from_fields({"version": 1}) == nobody
+    assert (nobody.error_code, nobody.unique_field, nobody.user_endpoint) == (0, 0, None)
     assert assignment_from_fields({"version": 7}) == Assignment(version=7)
     assert assignment_to_fields(Assignment(version=7))["next_rebalance_ms"] == NO_REBALANCE
 
@@ -41,6 +38,7 @@ def test_missing_fields_take_their_defaults():
         ({"version": 7, "prev_tasks": [[0, 1]], "task_offset_sums": SUMS}, [-2, 7]),
         ({"version": 6, "prev_tasks": [[0, 1]], "task_offset_sums": SUMS}, [-2]),
         ({"version": 6, "prev_tasks": [], "task_offset_sums": SUMS}, [-2, 7]),
+        ({"version": 6, "standby_tasks": [[0, 1]], "task_offset_sums": SUMS}, [-3]),
         ({"version": 6, "prev_tasks": [[0, 0]], "standby_tasks": [[0, 0, ""]]}, [-3]),
     ],
 )

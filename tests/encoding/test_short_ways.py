@@ -148,6 +148,12 @@ def test_one_width_is_taken_for_many_numbers_up_to_a_quarter_more_bytes():
     assert encode_words([0] * 15) == bytes(16)
 
 
+@pytest.mark.parametrize("coding", [*range(9), BITMAP[0]])
+def test_a_coding_alone_says_no_numbers(coding):
+    assert decode_numbers(bytes((coding,)), 1).tolist() == []
+    assert decode_few_numbers(bytes((coding,)), 1) is None
+
+
 def test_words_of_one_width_are_a_list_if_they_are_few_and_a_column_if_not():
     for width in range(1, 9):
         few = bytes((width,)) + bytes(width * FEW)
