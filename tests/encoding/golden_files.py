@@ -23,7 +23,7 @@ from encoding import (
     subscription_to_fields,
 )
 
-# Latest version that each release knows.
+# Latest version that each release knows: read from the constants inside the published jars.
 LATEST = {
     "0.10.0.1": 1,
     "0.10.1.1": 2,

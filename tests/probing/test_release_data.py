@@ -5,31 +5,12 @@ import pytest
 from probing import RELEASES, find_release
 from probing import release_data as data
 from probing.releases import parse_order
+from tests.encoding.golden_files import LATEST
 
 NAMES = {release.name for release in RELEASES}
 
-# Read from the constants inside the published jars.
-MEASURED_LATEST = {
-    "0.10.0.1": 1,
-    "0.10.1.1": 2,
-    "0.10.2.2": 2,
-    "1.1.1": 2,
-    "2.0.1": 3,
-    "2.1.1": 4,
-    "2.3.1": 4,
-    "2.4.1": 5,
-    "2.5.1": 6,
-    "2.6.0": 7,
-    "2.6.3": 8,
-    "2.8.2": 9,
-    "3.0.2": 10,
-    "3.2.3": 11,
-    "3.9.1": 11,
-    "4.3.1": 11,
-}
 
-
-@pytest.mark.parametrize(("name", "latest"), MEASURED_LATEST.items())
+@pytest.mark.parametrize(("name", "latest"), LATEST.items())
 def test_the_latest_version_is_the_constant_of_the_published_jar(name, latest):
     assert find_release(name).latest_version == latest
 
