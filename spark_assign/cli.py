@@ -13,6 +13,9 @@ class _SparkAssign(LazyGroup):
         "compare": Subcommand(
             "spark_assign.compare", "compare", "Compare plans with other answers, group by group."
         ),
+        "group": Subcommand(
+            "spark_assign.group_command", "group", "Place the tasks of one huge group."
+        ),
         "simulate": Subcommand(
             "spark_assign.simulate_command", "simulate", "Simulate rolling bounces on all workers."
         ),

@@ -40,7 +40,10 @@ COUNTED = pa.schema(
     [("chunk", pa.int32()), ("wrong", pa.int64()), ("unsure", pa.int64())]
     + [("first", pa.int64()), ("rows", pa.int64()), ("mark", pa.int64())]
     + [(name, pa.binary()) for name in ("tasks", "cells", "counts", "free")]
-    + [(name, pa.binary()) for name in ("copies", "copy_counts", "lacking", "held", "asked", "warming")]
+    + [
+        (name, pa.binary())
+        for name in ("copies", "copy_counts", "lacking", "held", "asked", "warming")
+    ]
 )
 PLACED = pa.schema(
     [("subtopology", pa.int32()), ("partition", pa.int32()), ("client", pa.string())]
@@ -270,7 +273,10 @@ class _Counters:
         )
         numbers = [chunk.number, self.wrong, self.unsure, self.first, chunk.rows, chunk.mark]
         columns = [keys, counts, self.free, copy_keys, copy_counts, self.lacking, self.held]
-        blobs = [packed(tasks.reshape(-1).view(np.int64)), *map(packed, [*columns, self.asked, self.warming])]
+        blobs = [
+            packed(tasks.reshape(-1).view(np.int64)),
+            *map(packed, [*columns, self.asked, self.warming]),
+        ]
         row = [[value] for value in (*numbers, *blobs)]
         return pa.RecordBatch.from_pydict(
             dict(zip(COUNTED.names, row, strict=True)), schema=COUNTED

@@ -1,0 +1,99 @@
+"""``spark-assign group``: one huge group in, its plan out, a summary, an exit status."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from spark_assign.collapse_group import STRATEGIES
+from spark_assign.command import STATUS, job, output_options, settings_of, spark_options
+from spark_assign.group_run import SUMMARY, GroupSummary, run_group
+from spark_assign.one_group import read_one_group
+from spark_assign.output import staged
+
+_HELP = f"""Place the tasks of one huge group, all workers together.
+
+--in is a directory with tasks/ and clients/ (Parquet, one row each), a snapshot of a leader
+(state.bin), or a file with one group, as `spark-assign batch` reads it. --out gets one row per
+copy: subtopology, partition, client, role (active, standby, warmup), and {SUMMARY}.
+
+The driver holds clients, classes of racks and counts, never a task: 1g of heap is enough for ten
+million tasks. Tables sorted by task give the same plan however they are cut into files. A row that
+makes no sense fails the job: a plan without some of the tasks is none.
+
+\b
+Examples:
+  spark-assign group --in state/ --out plan/ --config num.standby.replicas=1
+  spark-assign group --in state/ --out plan/ --strategy sticky --driver-memory 1g
+  spark-assign group --in groups.jsonl --name orders --out plan/ --format json
+  spark-submit ... spark-assign group --in hdfs:///state --out hdfs:///plan
+
+{STATUS}
+"""
+
+
+@click.command(help=_HELP, short_help="Place the tasks of one huge group.")
+@click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
+@click.option("--name", help="Which group, where the input holds several.")
+@click.option(
+    "--in-format",
+    "in_form",
+    type=click.Choice(["auto", "parquet", "jsonl"]),
+    default="auto",
+    show_default=True,
+    help="What it is.",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    default="high_availability",
+    show_default=True,
+    help="sticky moves everything at once, without warm-ups.",
+)
+@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Wins over the group's own.")
+@output_options
+@spark_options
+def group(**given: Any) -> None:
+    """Entry point of the subcommand."""
+    with job(
+        "spark-assign group", "group", cores=given["cores"], driver_memory=given["driver_memory"]
+    ) as spark:
+        settings = settings_of(given["config"])
+        one = read_one_group(
+            spark, given["path"], name=given["name"], settings=settings, form=given["in_form"]
+        )
+        with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
+            summary = run_group(one, stage, strategy=given["strategy"])
+    _report(summary, given["out"], given["style"])
+    sys.exit(0)
+
+
+def _report(summary: GroupSummary, out: str, style: str) -> None:
+    if style == "json":
+        click.echo(json.dumps(asdict(summary) | {"out": out}))
+        return
+    click.echo(
+        f"{summary.tasks} tasks placed on {summary.clients} clients in {summary.seconds:.1f} s, "
+        f"the table read {summary.passes} times; {out}"
+    )
+    later = summary.to_move - summary.moved
+    click.echo(
+        f"{summary.moved} tasks move now{f', {later} later' if later > 0 else ''}; "
+        f"{summary.standbys} standbys, {summary.warmups} warm-ups, {summary.restores} copies "
+        f"restored, {summary.cold} tasks started behind"
+    )
+    if summary.rack_bound or summary.active_traffic or summary.standby_traffic:
+        gap = summary.rack_cost - summary.rack_bound
+        click.echo(
+            f"read from other racks: {summary.active_traffic} partitions by active tasks, "
+            f"{summary.standby_traffic} by standbys; cost {summary.rack_cost}, "
+            f"{f'{gap} above the least' if gap else 'the least there is'}"
+        )
+    if summary.above:
+        click.echo(f"{summary.above} standbys are above the bands of their clients")
+    if summary.probing:
+        click.echo("copies warm up: look again after the probing interval")
+    for warning in summary.warnings:
+        click.echo(f"warning: {warning}")
