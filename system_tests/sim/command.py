@@ -76,7 +76,7 @@ def simulate(**given: Any) -> None:
 
     Real leaders and members exchange real bytes over a simulated network and a real group
     coordinator; one seed is one whole rolling bounce. RELEASE is x.y for its newest patch, x.y.z,
-    native, next or incompatible.
+    native, next or incompatible; 2.0.0-text to 2.3.1-text go by the text of KIP-268.
     """
     if given["seed"] is not None and given["seeds"] is not None:
         refuse("--seed runs one and --seeds many; give one of them")

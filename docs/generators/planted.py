@@ -1,0 +1,57 @@
+"""docs/planted.md: what goes red when one rule is taken out, from docs/planted.json."""
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+_STORED = Path(__file__).resolve().parents[1] / "planted.json"
+_TOP = """# What each rule is for
+
+Printed by `python -m docs.generate` from `docs/planted.json`, which holds what was measured:
+`python -m tests.system_tests.planted` takes every row out of the tables of `probing/`
+([negotiation](negotiation.md)), one at a time, runs {bounces} bounces, and notes the best of those
+in which another rule of the simulator is broken than with the whole table. A test repeats it
+(`tests/system_tests/test_planted_rules.py`). Broken rules have the names of the checkers.
+
+- *goes red*: rules that are broken only without the row;
+- *no longer found*: the bounce is one that history knows to be broken, and without the row the
+  simulator does not find that any more;
+- a row that nothing misses says why.
+
+A bounce is a command (`rolling-bounce simulate ...`, as it stands here, shows it with the whole
+table) or a runbook."""
+_CHECKERS = """## Checkers
+
+What each checker finds fault with, and which others find fault with the same bounce: where there is
+none, the bounce is green without the checker. `explore` stops at the first rule that is broken on a
+way, so there a checker may stand alone that `simulate` never sees alone."""
+
+
+def render() -> str:
+    """The whole page."""
+    stored = json.loads(_STORED.read_text(encoding="utf-8"))
+    parts = [_TOP.format(bounces=stored["bounces"])]
+    for table, rows in groupby(stored["rows"], key=lambda row: row["table"]):
+        lines = ["| row taken out | what goes red | in |", "| --- | --- | --- |"]
+        lines += [_row(row) for row in rows]
+        parts.append(f"## {table[0].upper()}{table[1:]}\n\n" + "\n".join(lines))
+    lines = ["| checker | in | with this row taken out | other checkers | alone in |"]
+    lines += ["| --- | --- | --- | --- | --- |", *map(_checker, stored["checkers"])]
+    parts.append(_CHECKERS + "\n\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(row: dict) -> str:
+    if "bounce" not in row:
+        how = "decides, but" if row["decides"] else "never decides:"
+        return f"| {row['rule']} | nothing | {how} {row['reason']} |"
+    said = ", ".join(row["red"])
+    if row["lost"]:
+        said += f"{'; ' if said else ''}no longer found: {', '.join(row['lost'])}"
+    return f"| {row['rule']} | {said} | `{row['bounce']}` |"
+
+
+def _checker(row: dict) -> str:
+    without, others = row["without"] or "-", ", ".join(row["others"]) or "none"
+    alone = f"`{row['alone']}`" if row["alone"] else "-"
+    return f"| {row['checker']} | `{row['bounce']}` | {without} | {others} | {alone} |"
