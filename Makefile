@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := kafka,aiokafka,spark,report,dev
+EXTRAS := kafka,aiokafka,spark,report,real,dev
 WORKERS ?= 2
 
-.PHONY: venv demo test check lint bench bench-codec bench-assign bench-sim fuzz mutate docs clean
+.PHONY: venv demo test test-real check lint bench bench-codec bench-assign bench-sim fuzz mutate docs clean
 
 venv: $(READY)
 
@@ -26,10 +26,15 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-timing-info || $(BIN)/lint-imports
 
 check: lint
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop"
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop and not real"
 
 test: lint
-	$(BIN)/pytest -n $(WORKERS) --ledger
+	$(BIN)/pytest -n $(WORKERS) -m "not real" --ledger
+
+# Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars.
+test-real: $(READY)
+	$(BIN)/python -m system_tests.real.fetch
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real
 
 bench: $(READY)
 	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
@@ -58,15 +63,19 @@ FUZZ_SEED ?= 1
 fuzz: $(READY)
 	$(BIN)/python -m fuzz.fuzz_encoding --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-# Hours on two cores. Results are kept in mutants/: a second run tries what changed since. One module:
-# make mutate MUTANTS='encoding.plan*'. A survivor's change: .venv/bin/mutmut show NAME.
+# An hour or two on two cores; a tenth at random: make mutate SHARE=10. Results are kept in mutants/: a
+# second run tries what changed since. One module: make mutate MUTANTS='encoding.plan*'. Survivors
+# again: make mutate MUTANTS=--alive. A survivor's change: .venv/bin/mutmut show NAME.
 MUTANTS ?=
+SHARE ?= 100
 
 mutate: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint constraints.txt --editable '.[$(EXTRAS),mutate]'
 	mkdir -p mutants && echo '*' > mutants/.gitignore
-	$(BIN)/mutmut run --max-children $(WORKERS) $(MUTANTS)
+	$(BIN)/mutmut run --max-children 1 'encoding.errors.*_1' # makes them all, finds their tests
+	cd mutants && ../$(BIN)/python -m tests.mutation_run \
+	    --children $(WORKERS) --share $(SHARE) $(MUTANTS)
 	$(BIN)/mutmut results
 	$(BIN)/python -m tests.mutation_score
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
     "mutate",
-    max_examples=20,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     database=None,
