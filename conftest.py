@@ -26,15 +26,19 @@ settings.load_profile(
 def pytest_addoption(parser):
     parser.addoption(
         "--ledger",
-        action="store_true",
-        help="fail when a test that proves a done row of tests/kips.toml did not pass",
+        nargs="?",
+        const="core,sim,loop",
+        metavar="WORLDS",
+        help="fail when a test that proves a done row of tests/kips.toml in one of these worlds "
+        "(all but `real` by itself) did not pass",
     )
 
 
 class _Ledger:
     """Collects outcomes on the controller (xdist sends reports there)."""
 
-    def __init__(self):
+    def __init__(self, worlds):
+        self.worlds = worlds
         self.outcomes = {}
 
     def pytest_runtest_logreport(self, report):
@@ -53,7 +57,9 @@ class _Ledger:
         return [
             f"{mark.row} ({mark.world}): {mark.test} {sorted(self._outcome(mark.test))}"
             for mark in read_marks()
-            if mark.row in done and self._outcome(mark.test) != {"passed"}
+            if mark.row in done
+            and mark.world in self.worlds
+            and self._outcome(mark.test) != {"passed"}
         ]
 
     def _outcome(self, test):
@@ -71,4 +77,5 @@ class _Ledger:
 
 def pytest_configure(config):
     if config.getoption("--ledger") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Ledger(), "ledger")
+        worlds = config.getoption("--ledger").split(",")
+        config.pluginmanager.register(_Ledger(worlds), "ledger")

@@ -26,6 +26,7 @@ from system_tests.surroundings import SurroundingsError
 
 FOLDER_VARIABLE = "STREAMS_REBALANCE_JARS"
 SETTINGS_VARIABLE = "STREAMS_REBALANCE_IVY_SETTINGS"
+PINS = Path(__file__).with_name("checksums.txt")
 
 _KAFKA = "org.apache.kafka"
 _BROKER = "kafka_2.13"
@@ -166,7 +167,7 @@ def _listed(folder: Path, name: str) -> tuple[Path, ...] | None:
         jars = tuple((folder / row["jar"], row["sha256"]) for row in rows)
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    if not jars or any(not jar.is_file() or _sha256(jar) != told for jar, told in jars):
+    if not jars or any(not jar.is_file() or sha256(jar) != told for jar, told in jars):
         return None
     return tuple(jar for jar, _ in jars)
 
@@ -185,8 +186,7 @@ def _fetch(folder: Path, wanted: _Wanted) -> None:
         _run_ivy(command, wanted)
         paths = [Path(p) for p in paths_file.read_text(encoding="utf-8").strip().split(os.pathsep)]
         rows = [
-            {"jar": str(path.relative_to(folder)), "sha256": _sha256(path)}
-            for path in sorted(paths)
+            {"jar": str(path.relative_to(folder)), "sha256": sha256(path)} for path in sorted(paths)
         ]
         _check_pins(rows)
         listed = Path(work) / "list.json"
@@ -240,12 +240,13 @@ def _check_pins(rows: Sequence[dict[str, str]]) -> None:
 
 @cache
 def _pins() -> dict[str, str]:
-    text = Path(__file__).with_name("checksums.txt").read_text(encoding="utf-8")
+    text = PINS.read_text(encoding="utf-8")
     rows = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: sha256 for sha256, name in rows}
+    return {name: checksum for checksum, name in rows}
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Checksum of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
