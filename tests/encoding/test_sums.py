@@ -175,3 +175,14 @@ def test_more_than_a_few_tasks_iterate_as_few_do():
     given = {TaskId(number % 3, number): number for number in range(65)}
     sums = TaskOffsetSums.from_mapping(given)
     assert list(sums) == list(sums) == sorted(given.items())
+
+
+def test_every_task_is_found_by_its_numbers_and_its_name():
+    plain = {TaskId(sub, part): 10 * sub + part for sub in (0, 7) for part in range(3)}
+    named = {TaskId(0, 0, name): at for at, name in enumerate((None, "a", "b", "c"))}
+    named[TaskId(0, 1, "a")] = 9
+    for sums in (plain, named):
+        value = TaskOffsetSums.from_mapping(sums)
+        assert {task: value.get(task) for task in sums} == sums
+        assert all(task in value for task in sums)
+        assert [value.get(t) for t in (TaskId(0, 0, "d"), TaskId(0, 9), TaskId(8, 0))] == [None] * 3
