@@ -16,7 +16,7 @@ from assignor.targets import targets, with_rack_costs
 def high_availability(state: GroupState) -> TaskAssignment:
     """Place every task; asks for a follow-up rebalance while copies come nearer to being used."""
     state = with_rack_costs(state, traffic=10, non_overlap=1)
-    target, standbys = targets(state)
+    target, standbys = targets(state, evens_out=True)
     stateful_target = np.where(state.stateful, target, NOBODY)
     now = actives_now(state, stateful_target, homes(state))
     return settle(state, target=target, now=now, standbys=standbys)

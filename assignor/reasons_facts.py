@@ -86,7 +86,7 @@ def _own_steps(state: GroupState, assignment: TaskAssignment, strategy: str) -> 
     state = with_rack_costs(state, traffic=traffic, non_overlap=non_overlap)
     level = target_actives(state)
     place_stateless(state, level)
-    target, standbys = targets(state)
+    target, standbys = targets(state, evens_out=strategy == "high_availability")
     home = homes(state)
     now = target
     if strategy == "high_availability":

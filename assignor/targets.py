@@ -6,6 +6,7 @@ import numpy as np
 
 from assignor.actives import target_actives
 from assignor.bands import place_stateless
+from assignor.even_out import even_out
 from assignor.standbys import Standbys, target_standbys
 from assignor.state import LAG_RUNNING, NOBODY, GroupState, IntArray
 
@@ -13,15 +14,24 @@ from assignor.state import LAG_RUNNING, NOBODY, GroupState, IntArray
 _PASSES = 8
 
 
-def targets(state: GroupState) -> tuple[IntArray, Standbys]:
+def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, Standbys]:
     """Clients of all active tasks (int [T]), and standbys; warnings are with the standbys.
 
     Bands first, then racks inside them: the rack optimum exchanges tasks and keeps every count.
+
+    Args:
+        state: the group.
+        evens_out: whether standbys may leave their state so that a crash overloads nobody; for
+            strategies that keep the old copy until the new one has caught up.
     """
     active = target_actives(state)
     place_stateless(state, active)
     if state.config.rack_aware_assignment_strategy == "none":
-        return active, _with_tag_warnings(state, active, target_standbys(state, active))
+        standbys = target_standbys(state, active)
+        # Copies that have to be in other racks or tag values are where they have to be.
+        if evens_out and not state.config.rack_aware_assignment_tags and not any(state.racks):
+            standbys = even_out(state, active, standbys)
+        return active, _with_tag_warnings(state, active, standbys)
     # Imported where it is needed: most groups have no rack strategy, and flows bring networkx.
     from assignor.racks import optimize_active  # noqa: PLC0415 see above
     from assignor.racks_together import optimize_together  # noqa: PLC0415 see above
