@@ -7,7 +7,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from assignor.bands import quotas, thread_bands
+from assignor.bands import Bands, quotas, thread_bands
 from assignor.config import AssignmentConfig, config_from_mapping, setting_texts, setting_value
 from assignor.errors import (
     ConfigError,
@@ -89,6 +89,7 @@ __all__ = [
     "AnswersDecided",
     "AssignmentConfig",
     "AssignmentTaken",
+    "Bands",
     "Candidate",
     "Change",
     "ClientInput",

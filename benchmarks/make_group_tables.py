@@ -33,7 +33,9 @@ def make_tables(directory, *, tasks, clients, standbys=0, racks=0, seed=0):
     step = -(-tasks // FILES)
     for number, start in enumerate(range(0, tasks, step)):
         task = np.arange(start, min(tasks, start + step))
-        table = _tasks(task, tasks, max(2, int(clients * OLD_SHARE)), names, standbys, rng)
+        table = _tasks(
+            task, tasks, max(2, int(clients * OLD_SHARE)), names, standbys=standbys, rng=rng
+        )
         if lists is not None:
             for name in ("partition_racks", "changelog_racks"):
                 table = table.append_column(
@@ -42,7 +44,7 @@ def make_tables(directory, *, tasks, clients, standbys=0, racks=0, seed=0):
         pq.write_table(table, folder / "tasks" / f"tasks-{number:03}.parquet")
 
 
-def _tasks(task, total, old, names, standbys, rng):
+def _tasks(task, total, old, names, *, standbys, rng):
     size, width = -(-total // SUBTOPOLOGIES), 1 + standbys
     owner, lap = task % old, task // old
     holders = [owner, *((owner + 1 + (lap + k) % (old - 1)) % old for k in range(standbys))]

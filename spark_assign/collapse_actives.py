@@ -55,7 +55,7 @@ class Taking:
 
 def belonging(rows: Rows, group: Group) -> Belonging:
     """Homes first, then copies; the rules are those of the core, task by task."""
-    usable = np.append(group.capacity > 0, False)  # noqa: FBT003 the last is NOBODY's
+    usable = np.append(group.capacity > 0, np.False_)
     home = _homes(rows, group, usable)
     waits = rows.stateful & (home == NOBODY)
     others = (rows.copy_client >= 0) & usable[rows.copy_client]

@@ -192,7 +192,7 @@ def _next_layer(
     cut = np.zeros((flow.shape[0], flow.shape[1] + 1), dtype=np.int64)
     np.cumsum(flow, axis=1, out=cut[:, 1:])
     rank = np.zeros(pools.count, dtype=np.int64)
-    ends = [one.rank for one in leaving.values()][1:] + [lacking]
+    ends = [*[one.rank for one in leaving.values()][1:], lacking]
     result = {}
     nothing = np.zeros(0, dtype=np.int64)
     known = after >= 0
@@ -253,7 +253,7 @@ def predicted(
 ) -> tuple[list[ChunkCounts], Ints]:
     """Counts of copies after tasks have moved, from those before; without spread only.
 
-    Tasks that lacked one copy keep the one they leave behind: it is held now, and no longer lacking.
+    Tasks that lacked one copy keep the one they leave behind: it is held now, no longer lacking.
 
     Args:
         pools: the pools; a single cell.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from assignor import NOBODY
 from spark_assign.collapse_rows import Ints
@@ -134,7 +135,7 @@ class Dealer:
     leaving: Leaving
     _seen: Ints
     _rank: Ints
-    _entry: Ints | None
+    _entry: npt.NDArray[np.int32] | None
 
     @classmethod
     def of(cls, dealing: Dealing, chunk: int) -> "Dealer":

@@ -44,6 +44,12 @@ class Counted:
 
 
 def counted(table: pa.Table, clients: int) -> Counted:
+    """Read the answer of a pass.
+
+    Args:
+        table: a row per chunk, in the schema `collapse_kernel.COUNTED`.
+        clients: C.
+    """
     rows = sorted(table.to_pylist(), key=lambda row: (row["first"], row["chunk"]))
     actives, copies, asked = [], [], {}
     held, warming = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
@@ -110,7 +116,7 @@ def decide(group: Group, pools: Pools, count: Count, check: Callable[[Counted], 
     plans = Plans(actives=actives.dealing, load=load, taking=taking, marks=first.marks)
     copies: CopyPlan | None = None
     if group.standbys:
-        copies = _copies(group, pools, count, first, actives, plans)
+        copies = _copies(group, pools, count, first=first, actives=actives, plans=plans)
         plans = replace(plans, copies=copies.layers)
     followup = False
     if group.strategy == "high_availability":
@@ -132,6 +138,7 @@ def _copies(
     group: Group,
     pools: Pools,
     count: Count,
+    *,
     first: Counted,
     actives: ActivePlan,
     plans: Plans,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor import AssignmentConfig, ClientInput, Spread, group_state
+from encoding import TaskId
 from spark_assign.collapse_rows import Bools, Ints, Names, Rows
 
 STRATEGIES = ("high_availability", "sticky")
@@ -126,7 +127,7 @@ def spread_of(
     clients: list[ClientInput], config: AssignmentConfig, *, has_changelog_racks: bool
 ) -> Spread:
     """What keeps copies apart in a group of these clients."""
-    known = {} if has_changelog_racks else None
+    known: dict[TaskId, tuple[frozenset[str], ...]] | None = {} if has_changelog_racks else None
     return Spread.of(
         group_state(
             tasks=(), stateful_tasks=(), clients=clients, config=config, changelog_racks=known

@@ -1,4 +1,4 @@
-"""Passes over the rows of a huge group: count, ask, place; each recomputes what the ones before did.
+"""Passes over the rows of a huge group: count, ask, place; each repeats what the ones before did.
 
 A pass reads every chunk once, in the order of its rows, and keeps counters only. That the rows are
 the same in every pass is checked, since ranks mean nothing otherwise.
@@ -20,6 +20,7 @@ from spark_assign.collapse_actives import (
     belonging,
     taken_up,
 )
+from spark_assign.collapse_answer import answer
 from spark_assign.collapse_dealing import Dealer, Dealing, Tally, keys_of, packed
 from spark_assign.collapse_group import Group
 from spark_assign.collapse_rows import Ints, Reading, Rows, rows_of
@@ -45,12 +46,6 @@ COUNTED = pa.schema(
         for name in ("copies", "copy_counts", "lacking", "held", "asked", "warming")
     ]
 )
-PLACED = pa.schema(
-    [("subtopology", pa.int32()), ("partition", pa.int32()), ("client", pa.string())]
-    + [("role", pa.string()), ("moved", pa.bool_()), ("traffic", pa.int32())]
-    + [("restored", pa.bool_()), ("cold", pa.bool_())]
-)
-ROLES = pa.array(["active", "standby", "warmup"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -162,7 +157,9 @@ class Chunk:
         kind = np.zeros(len(target), dtype=np.int64)
         if known.pools.classes > 1:
             kind = known.group.changelogs.find(rows.changelog_class)
-        return deal_standbys(copies, known.group, known.pools, kind, list(self.copies), target)
+        return deal_standbys(
+            copies, known.group, known.pools, self.copies, kind=kind, active=target
+        )
 
     def finish(self) -> None:
         """Check that the rows were those of the first pass.
@@ -306,7 +303,14 @@ def counting(known: Broadcast[Known], chunk_number: ChunkNumber = spark_partitio
                 counters.add_copies(chunk, rows, copies)
             if plans.copies is not None and plans.load is not None:
                 placed = chunk.fill(rows, target, copies)
-                now = settled(rows, group, where.home, target, placed, plans.load)
+                now = settled(
+                    rows,
+                    group,
+                    home=where.home,
+                    target=target,
+                    standbys=placed,
+                    load=plans.load,
+                )
                 counters.asked[:KINDS] += np.bincount(
                     now.kind[now.asked != NOBODY], minlength=KINDS
                 )
@@ -332,60 +336,17 @@ def placing(known: Broadcast[Known], chunk_number: ChunkNumber = spark_partition
             placed = chunk.fill(rows, target, copies)
             warm = placed[:, :0]
             if plans.grants is not None and plans.load is not None:
-                now = settled(rows, group, where.home, target, placed, plans.load)
+                now = settled(
+                    rows,
+                    group,
+                    home=where.home,
+                    target=target,
+                    standbys=placed,
+                    load=plans.load,
+                )
                 target, placed = now.active, now.placed
                 warm = granted(now, plans.grants[chunk.number], seen)
-            yield _answer(rows, group, names, target, placed, warm)
+            yield answer(rows, group, names, active=target, placed=placed, warm=warm)
         chunk.finish()
 
     return place
-
-
-def _answer(
-    rows: Rows, group: Group, names: pa.Array, active: Ints, placed: Ints, warm: Ints
-) -> pa.RecordBatch:
-    """Rows in the schema `PLACED`; what a row costs is counted on the way."""
-    size = len(active)
-    line, column = np.nonzero(placed != NOBODY)
-    warm_line, warm_column = np.nonzero(warm != NOBODY)
-    index = np.concatenate([np.arange(size), line, warm_line])
-    client = np.concatenate([active, placed[line, column], warm[warm_line, warm_column]])
-    role = np.repeat([0, 1, 2], [size, len(line), len(warm_line)])
-    order = np.argsort(index * 3 + role, kind="stable")
-    index, client, role = index[order], client[order], role[order]
-    is_active = role == 0
-    moved = is_active & (rows.owner[index] != NOBODY) & (client != rows.owner[index])
-    restored, cold = _restores(rows, group, index, client, is_active)
-    traffic = np.zeros(len(index), dtype=np.int32)
-    if group.has_rack_costs:
-        sources = group.sources.weight[group.sources.find(rows.source_class)[index]]
-        logs = group.changelogs.weight[group.changelogs.find(rows.changelog_class)[index]]
-        both = np.where(is_active[:, None], sources, logs)
-        traffic = both[np.arange(len(index)), group.rack_of[client]].astype(np.int32)
-    columns = [
-        pa.array(rows.subtopology[index].astype(np.int32)),
-        pa.array(rows.partition[index].astype(np.int32)),
-        names.take(pa.array(client)),
-        ROLES.take(pa.array(role)),
-        pa.array(moved),
-        pa.array(traffic),
-        pa.array(restored),
-        pa.array(cold),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=PLACED)
-
-
-def _restores(
-    rows: Rows, group: Group, index: Ints, client: Ints, is_active: Ints
-) -> tuple[Ints, Ints]:
-    """Whether a copy is placed where no state was, and an active one where it is behind others."""
-    hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
-    has_hot = anywhere | hot.any(axis=1)
-    found, is_hot = np.zeros(len(index), np.bool_), np.zeros(len(index), np.bool_)
-    for column in range(rows.copy_client.shape[1]):
-        same = rows.copy_client[:, column][index] == client
-        found |= same
-        is_hot |= same & hot[:, column][index]
-    stateful = rows.stateful[index]
-    is_hot |= anywhere[index] & ~found
-    return stateful & ~found, stateful & is_active & ~is_hot & has_hot[index]

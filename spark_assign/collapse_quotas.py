@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from assignor import quotas, thread_bands
-from spark_assign.collapse_rows import Ints
+from assignor import Bands, quotas, thread_bands
+from spark_assign.collapse_rows import Bools, Ints
 
 # Clients whose pools are levelled at a time.
 _SLICE = 8_192
@@ -20,21 +20,21 @@ def fast_quotas(wanted: Ints, capacity: Ints, total: int, *, at_least: Ints | No
     low, high = 0, int(bands.high.max(initial=0)) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        level = _levelled(start, capacity, middle, bands.low, bands.high, missing)
+        level = _levelled(start, capacity, middle, bands, missing)
         is_beyond = int(level.sum()) > total if missing > 0 else int(level.sum()) >= total
         low, high = (low, middle) if is_beyond else (middle, high)
     if missing > 0:
-        start = _levelled(start, capacity, low, bands.low, bands.high, missing)
+        start = _levelled(start, capacity, low, bands, missing)
     elif missing < 0:
-        start = _levelled(start, capacity, high, bands.low, bands.high, missing)
+        start = _levelled(start, capacity, high, bands, missing)
     return quotas(start, capacity, total, at_least=at_least)
 
 
-def _levelled(start: Ints, capacity: Ints, level: int, low: Ints, high: Ints, sign: int) -> Ints:
+def _levelled(start: Ints, capacity: Ints, level: int, bands: Bands, sign: int) -> Ints:
     """Everybody up to, or down to, so many tasks a thread, as far as bands allow."""
     if sign > 0:
-        return np.minimum(high, np.maximum(start, level * capacity))
-    return np.maximum(low, np.minimum(start, level * capacity))
+        return np.minimum(bands.high, np.maximum(start, level * capacity))
+    return np.maximum(bands.low, np.minimum(start, level * capacity))
 
 
 def active_quotas(home: Ints, preferred: Ints, capacity: Ints, total: int) -> Ints:
@@ -81,7 +81,7 @@ def _levelled_release(held: Ints, release: Ints) -> Ints:
     gone = np.maximum(held - low[:, None], 0)
     rest = release - gone.sum(axis=1)
     # Among pools at the level the last ones give one more.
-    at_level = (held - gone > 0) & (held - gone == low[:, None])
+    at_level: Bools = (held - gone > 0) & (held - gone == low[:, None])
     turn = np.cumsum(at_level[:, ::-1], axis=1)[:, ::-1]
     gone += at_level & (turn <= rest[:, None])
     return gone

@@ -97,28 +97,22 @@ def _flow(
         may_keep[rack] = by_rack[:, rack].sum() - must_go[rows & ~is_nameless].sum()
     weight = problem.weight * problem.traffic
     owned = problem.held.sum(axis=0)
-    graph: Any = nx.DiGraph()
-    cost = weight.copy()
     named = ~problem.lacks_rack
+    cost = weight.copy()
     if named.any():
         # Nobody is drawn to a client only because it does not say where it is.
         cost[:, ~named] = weight[:, named].min(axis=1, keepdims=True)
     stuck = by_rack * ~named[None, :]
+    own = owned - stuck.sum(axis=1)
+    graph: Any = nx.DiGraph()
     for rack in range(racks):
         graph.add_node(("rack", rack), demand=int(places[rack] - stuck[:, rack].sum()))
         graph.add_edge(("kept", rack), ("rack", rack), capacity=int(may_keep[rack]), weight=0)
     for pool in range(pools):
-        own = int(owned[pool] - stuck[pool].sum())
-        graph.add_node(("home", pool), demand=-own)
+        graph.add_node(("home", pool), demand=-int(own[pool]))
         graph.add_node(("free", pool), demand=-int(problem.free[pool]))
-        for rack in range(racks):
-            price, keeps = int(cost[pool, rack]), int(by_rack[pool, rack])
-            if problem.free[pool]:
-                graph.add_edge(("free", pool), ("rack", rack), weight=price)
-            if own:
-                graph.add_edge(("home", pool), ("rack", rack), weight=price + problem.overlap)
-            if own and keeps and named[rack]:
-                graph.add_edge(("home", pool), ("kept", rack), weight=price, capacity=keeps)
+        keeps = by_rack[pool] * named
+        _add_arcs(graph, pool, cost[pool], keeps, problem.overlap)
     _, flows = nx.network_simplex(graph)
     kept, arrive = stuck.copy(), np.zeros((pools, racks), dtype=np.int64)
     for pool in range(pools):
@@ -128,6 +122,15 @@ def _flow(
     moved = int(owned.sum() - kept.sum())
     bound = int(((kept + arrive) * weight).sum()) + problem.overlap * moved
     return kept, arrive, bound
+
+
+def _add_arcs(graph: Any, pool: int, cost: Ints, keeps: Ints, overlap: int) -> None:
+    """Where tasks of a pool may go: those without a home anywhere, the others at a price."""
+    for rack, (price, kept) in enumerate(zip(cost.tolist(), keeps.tolist(), strict=True)):
+        graph.add_edge(("free", pool), ("rack", rack), weight=price)
+        graph.add_edge(("home", pool), ("rack", rack), weight=price + overlap)
+        if kept:
+            graph.add_edge(("home", pool), ("kept", rack), weight=price, capacity=kept)
 
 
 def _released(held: Ints, must_go: Ints, wanted: Ints) -> Ints:

@@ -188,7 +188,8 @@ def rows_of(batch: pa.RecordBatch, reading: Reading, clients: Names) -> Rows:
     column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
 
     def number(name: str) -> Ints:
-        return column[name].to_numpy().astype(np.int64)
+        found: Ints = column[name].to_numpy().astype(np.int64)
+        return found
 
     size, width = len(batch), reading.width
     hashes = [number(_HASHES.format(i)) for i in range(width)]

@@ -1,9 +1,9 @@
 """`high_availability` in a worker: from where tasks belong to where they go now.
 
-A task runs on a client that is caught up as long as there is one, and its target warms up meanwhile;
-a standby that moves keeps its caught-up copy in the old place. Warm-ups beyond the standbys come out
-of `max.warmup.replicas` for the whole group: workers count them by urgency, the driver says how many
-of each kind and chunk are granted.
+A task runs on a client that is caught up as long as there is one, and its target warms up
+meanwhile; a standby that moves keeps its caught-up copy in the old place. Warm-ups beyond the
+standbys come out of `max.warmup.replicas` for the whole group: workers count them by urgency, the
+driver says how many of each kind and chunk are granted.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Settling:
 
 
 def settled(
-    rows: Rows, group: Group, home: Ints, target: Ints, standbys: Ints, load: Ints
+    rows: Rows, group: Group, *, home: Ints, target: Ints, standbys: Ints, load: Ints
 ) -> Settling:
     """Actives now, copies in place, and copies that are asked for.
 
@@ -54,7 +54,7 @@ def settled(
         load: int [C], active tasks of each client, for choosing among caught-up ones.
     """
     hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
-    active = _now(rows, group, home, target, hot, load)
+    active = _now(rows, group, home=home, target=target, hot=hot, load=load)
     if not len(active):
         nothing = np.zeros((0, 1 + standbys.shape[1]), dtype=np.int64)
         return Settling(
@@ -67,7 +67,9 @@ def settled(
     touched |= is_late.any(axis=1) & (hot.sum(axis=1) > 1)
     belongs = np.where(touched[:, None] & (standbys == active[:, None]), NOBODY, standbys)
     stay = np.where(touched[:, None] & is_late, NOBODY, belongs)
-    stand_ins = _stand_ins(rows, group, hot, active, target, belongs, wanted)
+    stand_ins = _stand_ins(
+        rows, group, hot=hot, active=active, target=target, belongs=belongs, wanted=wanted
+    )
     places = np.maximum(wanted - (stay != NOBODY).sum(axis=1), 0)
     stand_ins = np.where(np.arange(stand_ins.shape[1]) < places[:, None], stand_ins, NOBODY)
     stand_ins[~touched] = NOBODY
@@ -96,7 +98,7 @@ def settled(
     )
 
 
-def _now(rows: Rows, group: Group, home: Ints, target: Ints, hot: Bools, load: Ints) -> Ints:
+def _now(rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load: Ints) -> Ints:
     """Who runs each task: the target when it is ready, else the home, else who is caught up."""
     at_target = (rows.copy_client == target[:, None]) & (rows.copy_client >= 0)
     ready = np.where(
@@ -107,7 +109,7 @@ def _now(rows: Rows, group: Group, home: Ints, target: Ints, hot: Bools, load: I
     waiting = np.flatnonzero(now == NOBODY)
     if len(waiting):
         client = rows.copy_client[waiting]
-        able = hot[waiting] & np.append(group.capacity > 0, False)[client]  # noqa: FBT003 NOBODY's
+        able = hot[waiting] & np.append(group.capacity > 0, np.False_)[client]
         share = np.append(load / np.maximum(group.capacity, 1), 0.0)[client]
         place = np.lexsort((client, share, ~able), axis=1)[:, 0]
         lines = np.arange(len(waiting))
@@ -132,11 +134,11 @@ def _look(rows: Rows, clients: Ints, group: Group, anywhere: Bools) -> tuple[Boo
 
 
 def _stand_ins(
-    rows: Rows, group: Group, hot: Bools, active: Ints, target: Ints, belongs: Ints, wanted: int
+    rows: Rows, group: Group, *, hot: Bools, active: Ints, target: Ints, belongs: Ints, wanted: int
 ) -> Ints:
     """Int [B, N]: caught-up copies that may stand in for others, the nearest first."""
     client = rows.copy_client
-    able = hot & np.append(group.capacity > 0, False)[client]  # noqa: FBT003 NOBODY's
+    able = hot & np.append(group.capacity > 0, np.False_)[client]
     able &= (client != active[:, None]) & (client != target[:, None])
     able &= ~(client[:, :, None] == belongs[:, None, :]).any(axis=2)
     order = np.lexsort((client, rows.copy_lag, ~able), axis=1)[:, :wanted]

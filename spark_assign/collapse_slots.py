@@ -43,7 +43,8 @@ class Laps:
         length = self.length[block]
         lap, place = np.divmod(rank - self.start[block], length)
         turn = self.shift * (1 + (self.first_lap[block] + lap) % np.maximum(length - 1, 1))
-        return self.order[(place + turn) % length]
+        found: Ints = self.order[(place + turn) % length]
+        return found
 
 
 def laps_of(room: Ints, threads: Ints, *, shift: int = 0) -> Laps:

@@ -6,6 +6,7 @@ copies it lacks. A copy that may be given up has a pool too, without the class; 
 its standbys offers one of them, and one that lacks some offers none.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -166,14 +167,14 @@ def copies_of(rows: Rows, group: Group, pools: Pools, active: Ints) -> Copies:
     if wanted > 1:
         kept = np.take_along_axis(kept, np.argsort(kept == NOBODY, axis=1, kind="stable"), axis=1)
     lacks = np.where(rows.stateful, (kept == NOBODY).sum(axis=1), 0)
-    given, pool = _given(rows, group, pools, kept, active, code, lacks)
+    given, pool = _given(rows, group, pools, active, kept=kept, code=code, lacks=lacks)
     return Copies(kept=kept, code=code, lacks=lacks, given=given, pool=pool)
 
 
 def _scores(rows: Rows, group: Group, active: Ints) -> Ints:
     """Int [B, W]: caught up first, the old owner's last among those, then by lag and client."""
     client = rows.copy_client
-    usable = np.append(group.capacity > 0, False)  # noqa: FBT003 the last is NOBODY's
+    usable = np.append(group.capacity > 0, np.False_)
     fits = usable[client] & (client != active[:, None]) & rows.stateful[:, None]
     is_behind = rows.copy_lag > group.config.acceptable_recovery_lag
     lag = np.where(is_behind, np.minimum(rows.copy_lag, (1 << _LAG_BITS) - 1), 0)
@@ -194,7 +195,14 @@ def _best_cells(group: Group, pools: Pools, code: Ints, left: int) -> Bools:
 
 
 def _given(
-    rows: Rows, group: Group, pools: Pools, kept: Ints, active: Ints, code: Ints, lacks: Ints
+    rows: Rows,
+    group: Group,
+    pools: Pools,
+    active: Ints,
+    *,
+    kept: Ints,
+    code: Ints,
+    lacks: Ints,
 ) -> tuple[Ints, Ints]:
     """Which copy a task would give up, and the pool that it would need another one from."""
     size, wanted = kept.shape
@@ -230,7 +238,13 @@ def levels_of(rows: Rows, group: Group, where: Belonging, copies: Copies) -> Int
 
 
 def deal_standbys(
-    copies: Copies, group: Group, pools: Pools, kind: Ints, dealers: list[Dealer], active: Ints
+    copies: Copies,
+    group: Group,
+    pools: Pools,
+    dealers: Sequence[Dealer],
+    *,
+    kind: Ints,
+    active: Ints,
 ) -> Ints:
     """Int [B, N]: all standbys, NOBODY where there is no client for one.
 
@@ -238,8 +252,8 @@ def deal_standbys(
         copies: what stays.
         group: the group.
         pools: its pools of copies.
-        kind: int [B], classes of the changelogs.
         dealers: one for each copy that a task may lack.
+        kind: int [B], classes of the changelogs.
         active: int [B].
     """
     placed, code, lacks = copies.kept.copy(), copies.code, copies.lacks.copy()

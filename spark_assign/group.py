@@ -17,11 +17,11 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from assignor import AssignmentConfig, ConfigError
+from spark_assign.collapse_answer import PLACED
 from spark_assign.collapse_decide import Counted, decide
 from spark_assign.collapse_group import RACK_COSTS, STRATEGIES, Group
 from spark_assign.collapse_kernel import (
     COUNTED,
-    PLACED,
     Known,
     Pass,
     Plans,
@@ -99,8 +99,8 @@ def plan_group(
         )
     given = with_costs(config or AssignmentConfig(), strategy)
     spark = tasks.sparkSession
-    tasks = fitted(_unnamed(tasks, TASK), TASK, what="the tasks")
-    clients = fitted(_unnamed(clients, CLIENT), CLIENT, what="the clients")
+    tasks = fitted(_unnamed(tasks), TASK, what="the tasks")
+    clients = fitted(_unnamed(clients), CLIENT, what="the clients")
     with _settings(spark):
         group, warnings = group_of(tasks, clients, given, strategy)
         return _job(tasks, group, warnings)
@@ -118,7 +118,7 @@ def with_costs(config: AssignmentConfig, strategy: str) -> AssignmentConfig:
     )
 
 
-def _unnamed(frame: DataFrame, wanted: object) -> DataFrame:
+def _unnamed(frame: DataFrame) -> DataFrame:
     """Without the column that tells groups apart: here there is one."""
     return frame.drop("name") if "name" in frame.columns else frame
 

@@ -52,13 +52,11 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
     lost = named.where("client is not null").join(
         names, sql.col("client") == sql.col("known"), "left_anti"
     )
-    row = lost.orderBy(*order, "column", "client").first()
+    one = lost.orderBy(*order, "column", "client").first()
     said = (
-        "a row"
-        if row is None
-        else (
-            f"column {row.column} of task {row.subtopology}_{row.partition} names client {row.client},"
-        )
+        "a row names a client"
+        if one is None
+        else f"column {one.column} of task {one.subtopology}_{one.partition} names {one.client},"
     )
     raise BadTable(f"the tasks: {said} which is not among the clients{more}")
 

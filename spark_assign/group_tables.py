@@ -150,8 +150,8 @@ def _lists(tasks: DataFrame) -> list[Row]:
     )
     if len(lists) > _MOST_LISTS:
         raise BadTable(
-            f"the tasks: more than {_MOST_LISTS} different lists of racks; name racks, not brokers, "
-            "and each once, in one order"
+            f"the tasks: more than {_MOST_LISTS} different lists of racks; name racks, not "
+            "brokers, and each once, in one order"
         )
     return lists
 
@@ -160,7 +160,7 @@ def _classes(
     lists: Sequence[Row], column: str, hashed: str, racks: Sequence[str | None]
 ) -> Classes:
     """Lists of racks by what they cost; the first class costs nothing."""
-    by_hash: dict[int, object] = {}
+    by_hash: dict[int, list[list[str] | None]] = {}
     for row in lists:
         if row[column] is not None and by_hash.setdefault(row[hashed], row[column]) != row[column]:
             raise BadTable(
