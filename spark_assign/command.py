@@ -21,6 +21,8 @@ BAD_INPUT, SURROUNDINGS = 2, 3
 STATUS = """Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the
 surroundings failed (no Java, disk)."""
 _WIDTH = 400
+# Raised by our code in a worker, for what it was given.
+_OUR_FAULTS = {"ProblemError", "ConfigError", "TaskAssignmentError", "BadTable", "StoreError"}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 # Spark's conditions that are the input's fault, and what they mean to the user.
 _INPUT_FAULTS = (
@@ -114,6 +116,8 @@ def sentence_of(text: str) -> tuple[str, int]:
     if "No space left on device" in text:
         return "the disk is full; free space, or point spark.local.dir at another", SURROUNDINGS
     raised = _TASK_ERROR.findall(text)
+    if raised and raised[-1][0] in _OUR_FAULTS:
+        return raised[-1][1], BAD_INPUT
     first = ": ".join(raised[-1]) if raised else text.strip().split("\n", maxsplit=1)[0]
     return f"Spark failed: {first[:_WIDTH]}", SURROUNDINGS
 

@@ -7,11 +7,15 @@ from typing import Any
 
 import click
 
+from assignor.stores import PlanStore
 from spark_assign.collapse_group import STRATEGIES
 from spark_assign.command import STATUS, job, output_options, settings_of, spark_options
+from spark_assign.errors import BadTable
 from spark_assign.group_run import SUMMARY, GroupSummary, run_group
 from spark_assign.one_group import read_one_group
 from spark_assign.output import staged
+from spark_assign.publish import publish_plan
+from spark_assign.schemas import PLACEMENT
 
 _HELP = f"""Place the tasks of one huge group, all workers together.
 
@@ -28,6 +32,7 @@ Examples:
   spark-assign group --in state/ --out plan/ --config num.standby.replicas=1
   spark-assign group --in state/ --out plan/ --strategy sticky --driver-memory 1g
   spark-assign group --in groups.jsonl --name orders --out plan/ --format json
+  spark-assign group --store plans/ --name word-count --out plan/
   spark-submit ... spark-assign group --in hdfs:///state --out hdfs:///plan
 
 {STATUS}
@@ -35,7 +40,12 @@ Examples:
 
 
 @click.command(help=_HELP, short_help="Place the tasks of one huge group.")
-@click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
+@click.option("--in", "path", metavar="PATH", help="What to read.")
+@click.option(
+    "--store",
+    metavar="DIR",
+    help="Plan store: read the snapshot of --name (or --in), and put the plan where leaders look.",
+)
 @click.option("--name", help="Which group, where the input holds several.")
 @click.option(
     "--in-format",
@@ -61,11 +71,19 @@ def group(**given: Any) -> None:
         "spark-assign group", "group", cores=given["cores"], driver_memory=given["driver_memory"]
     ) as spark:
         settings = settings_of(given["config"])
+        path, store = given["path"], given["store"]
+        if path is None:
+            if store is None or given["name"] is None:
+                raise BadTable("give --in PATH, or --store DIR with --name GROUP")
+            path = str(PlanStore(store).snapshot_path(given["name"]))
         one = read_one_group(
-            spark, given["path"], name=given["name"], settings=settings, form=given["in_form"]
+            spark, path, name=given["name"], settings=settings, form=given["in_form"]
         )
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
             summary = run_group(one, stage, strategy=given["strategy"])
+            if store is not None:
+                placements = spark.read.schema(PLACEMENT).parquet(stage.path)
+                publish_plan(placements, store, one.name, followup=summary.probing)
     _report(summary, given["out"], given["style"])
     sys.exit(0)
 

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from assignor import TaskAssignment
 from assignor.stores import GroupSnapshot, PlanStore, StoreError, plan_for
-from spark_assign.group import plan_group
 from spark_assign.kernel import Batches
-from spark_assign.one_group import read_one_group
 
 _DONE = "tasks long, copies long, error string"
 _DONE_ARROW = pa.schema([("tasks", pa.int64()), ("copies", pa.int64()), ("error", pa.string())])
@@ -98,24 +96,3 @@ def _longs(table: pa.Table, name: str) -> Any:
 
 def _pairs(task: Any, client: Any) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(zip(task.tolist(), client.tolist(), strict=True)))
-
-
-def plan_from_store(
-    spark: SparkSession, store: str | Path, group: str, *, strategy: str = "high_availability"
-) -> tuple[int, int]:
-    """Answer a leader's wish: read its snapshot, plan, publish; (tasks, copies) of the plan.
-
-    Args:
-        spark: the session.
-        store: directory of the plan store.
-        group: id of the group in it.
-        strategy: as for `plan_group`.
-
-    Raises:
-        BadTable: nobody wants a plan for this group.
-        StoreError: the snapshot has changed meanwhile, so that the plan does not fit.
-    """
-    path = PlanStore(store).snapshot_path(group)
-    one = read_one_group(spark, str(path))
-    plan = plan_group(one.tasks, one.clients, config=one.config, strategy=strategy)
-    return publish_plan(plan.placements, store, group, followup=plan.followup)

@@ -6,12 +6,13 @@ from contextlib import closing
 from uuid import UUID
 
 import pytest
+from click.testing import CliRunner
 from kafka import KafkaConsumer
 
 from assignor import Topology
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.stores import OffloadedPlans, PlanStore
-from spark_assign.publish import plan_from_store
+from spark_assign.cli import main
 from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = [
@@ -100,8 +101,17 @@ def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp
             wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member goes on")
             assert second.tasks() == []
 
-            tasks, copies = plan_from_store(spark, store.directory, GROUP, strategy="sticky")
-            assert (tasks, copies) == (PARTITIONS, 0)
+            where = [
+                "--store",
+                str(store.directory),
+                "--name",
+                GROUP,
+                "--out",
+                str(tmp_path / "out"),
+            ]
+            done = CliRunner().invoke(main, ["group", *where, "--strategy", "sticky"])
+            assert done.exit_code == 0, done.stderr
+            assert done.stdout.startswith(f"{PARTITIONS} tasks placed on 2 clients")
 
             first.rejoin()
             half = PARTITIONS // 2
