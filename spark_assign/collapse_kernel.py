@@ -37,14 +37,13 @@ Batches = Iterable[pa.RecordBatch]
 Pass = Callable[[Batches], Iterator[pa.RecordBatch]]
 ChunkNumber = Callable[[], int]
 
+_NUMBERS = ("wrong", "unsure", "first", "rows", "mark")
+_BLOBS = ("tasks", "cells", "counts", "free")
+_COPY_BLOBS = ("copies", "copy_counts", "lacking", "held", "asked", "warming")
 COUNTED = pa.schema(
-    [("chunk", pa.int32()), ("wrong", pa.int64()), ("unsure", pa.int64())]
-    + [("first", pa.int64()), ("rows", pa.int64()), ("mark", pa.int64())]
-    + [(name, pa.binary()) for name in ("tasks", "cells", "counts", "free")]
-    + [
-        (name, pa.binary())
-        for name in ("copies", "copy_counts", "lacking", "held", "asked", "warming")
-    ]
+    {"chunk": pa.int32()}
+    | dict.fromkeys(_NUMBERS, pa.int64())
+    | dict.fromkeys((*_BLOBS, *_COPY_BLOBS), pa.binary())
 )
 
 
@@ -153,13 +152,14 @@ class Chunk:
         """All standbys, int [B, N]."""
         if not self.copies:
             return copies.kept
-        known = self.known
-        kind = np.zeros(len(target), dtype=np.int64)
-        if known.pools.classes > 1:
-            kind = known.group.changelogs.find(rows.changelog_class)
-        return deal_standbys(
-            copies, known.group, known.pools, self.copies, kind=kind, active=target
-        )
+        group, pools, kind = self.known.group, self.known.pools, self.kinds(rows)
+        return deal_standbys(copies, group, pools, self.copies, kind=kind, active=target)
+
+    def kinds(self, rows: Rows) -> Ints:
+        """Int [B]: classes of the changelogs, where they matter."""
+        if self.known.pools.classes == 1:
+            return np.zeros(len(rows.owner), dtype=np.int64)
+        return self.known.group.changelogs.find(rows.changelog_class)
 
     def finish(self) -> None:
         """Check that the rows were those of the first pass.
@@ -255,9 +255,7 @@ class _Counters:
         kept = copies.kept[copies.kept != NOBODY]
         self.held += np.bincount(kept, minlength=clients)
         lacks = copies.lacks > 0
-        kind = np.zeros(len(lacks), dtype=np.int64)
-        if known.pools.classes > 1:
-            kind = known.group.changelogs.find(rows.changelog_class)
+        kind = chunk.kinds(rows)
         pool = known.pools.lacking(copies.code[lacks], kind[lacks], copies.lacks[lacks])
         self.lacking += np.bincount(pool, minlength=known.pools.count)
 

@@ -78,7 +78,7 @@ def _levelled_release(held: Ints, release: Ints) -> Ints:
         middle = (low + high) // 2
         over = np.maximum(held - middle[:, None], 0).sum(axis=1) > release
         low, high = np.where(over, middle + 1, low), np.where(over, high, middle)
-    gone = np.maximum(held - low[:, None], 0)
+    gone: Ints = np.maximum(held - low[:, None], 0)
     rest = release - gone.sum(axis=1)
     # Among pools at the level the last ones give one more.
     at_level: Bools = (held - gone > 0) & (held - gone == low[:, None])
