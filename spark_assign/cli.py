@@ -16,9 +16,6 @@ class _SparkAssign(LazyGroup):
         "group": Subcommand(
             "spark_assign.group_command", "group", "Place the tasks of one huge group."
         ),
-        "group": Subcommand(
-            "spark_assign.group_command", "group", "Place the tasks of one huge group."
-        ),
         "simulate": Subcommand(
             "spark_assign.simulate_command", "simulate", "Simulate rolling bounces on all workers."
         ),
