@@ -167,15 +167,13 @@ def _shed(board: Board, ends: Sequence[int], client: int) -> int:
     if board.room[client] >= 0:
         return 0
     fresh = board.fresh.get(client, {})
-    by_active: dict[tuple[bool, int], list[tuple[int, int]]] = {}
-    for task, held_by in board.holders.items():
-        if client in held_by:
-            key = (task not in fresh, board.active[task])
-            # Popped from the end: cheapest last, and the highest number among equals.
-            by_active.setdefault(key, []).append((-ends[task], task))
+    by_active: dict[tuple[bool, int], list[int]] = {}
+    for task in sorted([task for task, held_by in board.holders.items() if client in held_by]):
+        by_active.setdefault((task not in fresh, board.active[task]), []).append(task)
     heap = []
     for key, part in by_active.items():
-        part.sort()
+        # Popped from the end: cheapest last, and the highest number among equals.
+        part.sort(key=ends.__getitem__, reverse=True)
         heap.append((key[0], -board.pairs[key[1], client], key[1]))
     heapq.heapify(heap)
     takers = [c for c, room in enumerate(board.room) if room > 0]
@@ -183,7 +181,7 @@ def _shed(board: Board, ends: Sequence[int], client: int) -> int:
     shed = 0
     while board.room[client] < 0 and heap and takers:
         is_old, _, active = heapq.heappop(heap)
-        task = by_active[is_old, active].pop()[1]
+        task = by_active[is_old, active].pop()
         taker = _taker(board, task, client, takers, open_cells)
         if taker is not None:
             shed += 1

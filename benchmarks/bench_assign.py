@@ -146,13 +146,20 @@ def why_above(data, key, ours, theirs):
     return next(why for why, holds in rows if holds)
 
 
+def why_over(final):
+    """Why a crash overloads a survivor of a group without racks and tags."""
+    if final["tasks_a_client"] < 5:
+        return "with so few tasks a client one task is beyond the limit, and would be restored"
+    return "copies of all kinds are level, so clients that run the most hold standbys too"
+
+
 def _strategy(config):
     return config.get("rack.aware.assignment.strategy") or "none"
 
 
 def per_problem(board, problems, mine, java, both):
     exceptions = [
-        f"{n}: {key} {mine[n][key]} against {java[n][key]}"
+        f"{n}: {key} {mine[n][key]} against HA's {java[n][key]}"
         for n in both
         for key in PER_PROBLEM
         if mine[n][key] > java[n][key]
@@ -163,12 +170,17 @@ def per_problem(board, problems, mine, java, both):
     final = {n: mine[n]["final"] for n in both}
     diff = max(f["stateful_thread_diff"] for f in final.values())
     board.row("threads, most less fewest", "<= 1", diff, good=diff <= 1)
-    free = [f for f in final.values() if f["is_free"] and f["failover_worst"]]
-    over = sum(f["failover_worst"] > max(1.2, f["failover_best"] + 1e-3) for f in free)
-    mean = float(np.mean([f["failover_worst"] for f in free])) if free else 0.0
-    goal = "0 over 1.2 or best"
-    why = "standbys stay where their state is; only new copies are spread, none is restored for it"
-    board.row(f"failover overload, mean {mean:.2f}", goal, over, good=over == 0, why=why)
+    free = {n: f for n, f in final.items() if f["is_free"] and f["failover_worst"]}
+    over = [n for n, f in free.items() if f["failover_worst"] > max(1.2, f["failover_best"] + 1e-3)]
+    exceptions += [f"{n}: failover {free[n]['failover_worst']}; {why_over(free[n])}" for n in over]
+    mean = float(np.mean([f["failover_worst"] for f in free.values()])) if free else 0.0
+    board.row(
+        f"failover overload, mean {mean:.2f}",
+        "0 over 1.2 or best",
+        len(over),
+        good=not over,
+        why="each group is listed with its reason above",
+    )
     for key in ("active_cross_rack", "standby_cross_rack"):
         known = [n for n in both if "final" in java[n]]
         above = [n for n in known if final[n][key] > java[n]["final"][key]]
@@ -178,7 +190,7 @@ def per_problem(board, problems, mine, java, both):
         why = "each is listed with its reason above"
         board.row(name, goal, ours, [theirs], good=not above if known else None, why=why)
         exceptions += [
-            f"{n}: {key} {final[n][key]} against {java[n]['final'][key]}; "
+            f"{n}: {key} {final[n][key]} against HA's {java[n]['final'][key]}; "
             + why_above(problems[n], key, final[n], java[n]["final"])
             for n in above
         ]
@@ -210,7 +222,7 @@ def random_groups(board, count, strategy):
         board.row(f"  {TITLES.get(key, key)} that cannot be avoided", "", floor, good=None)
     worse = {
         n: ", ".join(
-            f"{key} {mine[n][key]} against {kafka[n][key]}"
+            f"{key} {mine[n][key]} against HA's {kafka[n][key]}"
             for key in PER_PROBLEM
             if mine[n][key] > kafka[n][key]
         )
@@ -320,7 +332,7 @@ def main():
     console = Console(width=160)
     console.print(board.table())
     for line in exceptions:
-        console.print(f"  worse than HA: {line}", highlight=False)
+        console.print(f"  exception: {line}", highlight=False)
     source = folder or "the sample of the tests, without the marks of the whole set"
     for line in board.missed:
         console.print(f"  goal missed: {line}", highlight=False)

@@ -178,7 +178,7 @@ def limits(problems, names, strategy, cold):
             (f"  least peak with {cold} cold starts, as HA", some),
         ),
         why={
-            "handoffs": f"nobody needs fewer than {handoffs}, nothing cold, racks at least cost",
+            "handoffs": f"{handoffs} is the least with nothing cold and racks at least cost",
             "peak_load": f"right after an event it is {none:.3f} at best with nothing cold, and "
             f"{some:.3f} with {cold} cold starts",
         },

@@ -98,6 +98,7 @@ def final(state, assignment):
         "failover_worst": failover(state, holders, count.tolist()),
         "is_free": not racks and not tags,
         "failover_best": failover_best(state),
+        "tasks_a_client": int(state.stateful.sum()) / max(1, int(usable.sum())),
     }
 
 
