@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,spark,report,real,dev
 WORKERS ?= 2
 
-.PHONY: venv demo test test-real check lint bench bench-codec bench-assign bench-sim fuzz mutate docs clean
+.PHONY: venv demo test test-real check lint bench bench-codec bench-assign bench-sim bench-spark fuzz mutate docs clean
 
 venv: $(READY)
 
@@ -47,6 +47,13 @@ RANDOM_GROUPS ?= 2000
 bench-assign: $(READY)
 	$(BIN)/python -m benchmarks.bench_assign --random $(RANDOM_GROUPS) \
 	    $(if $(PROBLEMS),--problems $(PROBLEMS))
+
+# Ratios within one run. GROUPS and TASKS make it smaller for a look.
+GROUPS ?= 5000
+
+bench-spark: $(READY)
+	$(BIN)/python -m benchmarks.bench_spark_batch --groups $(GROUPS) ; status=$$? ; \
+	    $(BIN)/python -m benchmarks.bench_spark_group && exit $$status
 
 bench-codec: $(READY)
 	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \
