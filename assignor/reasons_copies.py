@@ -139,9 +139,26 @@ def _instead(copy: _Copy, old: int) -> str:
         return f"{instead}: {there - here} fewer partitions from other racks"
     held, threads = facts.held_in_the_end, facts.threads
     mine, theirs = held[copy.client] / threads[copy.client], held[old] / max(1, threads[old])
+    if mine == theirs and (crowd := _crowd(copy, old)):
+        return f"{instead}: {crowd}"
     if mine > theirs:
         return f"{instead}: copies are levelled and spread over all clients"
     return f"{instead}, to level the load a thread: {mine:.1f} here in the end, {theirs:.1f} there"
+
+
+def _crowd(copy: _Copy, old: int) -> str:
+    """What the old place would have taken over in one crash, where that is what was mended."""
+    facts, active = copy.facts, copy.facts.active[copy.task]
+    mine = [t for t, c in enumerate(facts.active) if c == active and facts.state.stateful[t]]
+    before = sum(old in {c for c, _ in facts.state.copies(t)} for t in mine)
+    after = sum(old in facts.standbys_in_the_end.get(t, ()) for t in mine)
+    here = sum(copy.client in facts.standbys_in_the_end.get(t, ()) for t in mine)
+    if not here <= after < before:
+        return ""
+    return (
+        f"{copy.named(old)} has copies of {before} tasks of {copy.named(active)}, too many to take "
+        f"over in a crash; {after} there in the end, {here} here"
+    )
 
 
 def _moved(copy: _Copy) -> str:

@@ -16,6 +16,8 @@ from assignor import (
     sticky,
 )
 from assignor.even_out import OVERLOAD, even_out
+from assignor.reasons_copies import copy_reason
+from assignor.reasons_facts import facts_of
 from assignor.simulate import clients_after, play, regroup, totals
 from assignor.standbys import target_standbys
 from encoding import TaskId
@@ -79,6 +81,18 @@ def test_pairs_of_neighbours_are_broken_up_until_a_crash_is_shared(replicas, thr
     cost = totals(rounds)
     assert (cost["handoffs"], cost["cold"]) == (0, 0)
     assert len(last.standbys) == 120 * replicas
+
+
+def test_the_reason_says_who_would_have_had_to_take_over_how_much():
+    state = neighbours(30, 5)
+    answer = high_availability(state)
+    facts = facts_of(state, answer, strategy="high_availability")
+    task, client = answer.warmups[0]
+    owner = int(state.owner[task])
+    crowded = (owner + 1) % 5
+    said = copy_reason(facts, task, client).why
+    assert f"has copies of 6 tasks of c{owner:02}, too many to take over in a crash" in said
+    assert f"instead of on c{crowded:02}" in said
 
 
 def test_what_is_even_already_stays_as_it_is():
