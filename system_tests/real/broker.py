@@ -96,8 +96,9 @@ class RealBroker:
         """Start it, on its former data if it ran before, and wait until it answers.
 
         Raises:
-            SurroundingsError: it ended, or did not answer in a minute.
+            SurroundingsError: the port is in use, it ended, or did not answer in a minute.
         """
+        _check_free(self.port)
         if not self._is_formatted:
             self._format()
         with self._log.open("ab") as log:
@@ -263,6 +264,16 @@ def send_signal(pid: int | None, number: int) -> None:
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def _check_free(port: int) -> None:
+    """A broker on that port would answer for ours."""
+    try:
+        socket.create_server((_HOST, port)).close()
+    except OSError as error:
+        raise SurroundingsError(
+            f"port {port} cannot be listened on: {error.strerror}; choose another, or 0"
+        ) from error
 
 
 def _free_port() -> int:
