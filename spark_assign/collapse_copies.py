@@ -64,7 +64,7 @@ def solve_copies(
     by_client = offered.reshape(width, clients).T
     excess = np.minimum(np.maximum(held - quota, 0), by_client.sum(axis=1))
     gone = levelled_release(by_client, excess)
-    leaving = _leaving(pools, chunks, (by_client - gone)[None], clients)
+    leaving = _leaving(pools, chunks, gone, clients)
     lacking[pools.offered :] = gone.sum(axis=0)
     room = np.maximum(quota - held + gone.sum(axis=1), 0)
     flows = _layers(group, pools, lacking, leaving, room)
@@ -83,25 +83,29 @@ def solve_copies(
 
 
 def _leaving(
-    pools: Pools, chunks: Sequence[ChunkCounts], stay: Ints, clients: int
+    pools: Pools, chunks: Sequence[ChunkCounts], gone: Ints, clients: int
 ) -> Mapping[int, Leaving]:
-    """Which offered copies of each chunk leave; ranks of pools are those of all new copies."""
-    remaining = stay[0].T.reshape(-1).copy()
+    """Which offered copies of each chunk leave; ranks of pools are those of all new copies.
+
+    The first ones leave: of active tasks it is the last ones, and both should not be the same.
+    """
+    due = gone.T.reshape(-1).copy()
     rank = np.zeros(pools.count, dtype=np.int64)
     leaving = {}
     for chunk in chunks:
-        first = np.minimum(remaining[chunk.keys], chunk.counts)
-        remaining[chunk.keys] -= first
-        goes = first < chunk.counts
+        leaves = np.minimum(due[chunk.keys], chunk.counts)
+        due[chunk.keys] -= leaves
+        goes = leaves > 0
         cells = chunk.keys[goes]
         leaving[chunk.chunk] = Leaving(
-            cells=cells + pools.offered * clients, stay=first[goes], rank=rank.copy()
+            cells=cells + pools.offered * clients,
+            mark=leaves[goes],
+            rank=rank.copy(),
+            is_first=True,
         )
-        gone = np.bincount(
-            cells // clients, weights=(chunk.counts - first)[goes], minlength=len(pools.codes)
-        )
+        counts = np.bincount(cells // clients, weights=leaves[goes], minlength=len(pools.codes))
         rank = rank + chunk.free
-        rank[pools.offered :] += gone.astype(np.int64)
+        rank[pools.offered :] += counts.astype(np.int64)
     return leaving
 
 
@@ -197,7 +201,7 @@ def _next_layer(
     nothing = np.zeros(0, dtype=np.int64)
     known = after >= 0
     for (chunk, one), end in zip(leaving.items(), ends, strict=True):
-        result[chunk] = Leaving(cells=nothing, stay=nothing, rank=rank.copy())
+        result[chunk] = Leaving(cells=nothing, mark=nothing, rank=rank.copy())
         low = np.maximum(cut[:, :-1], one.rank[:, None])
         count = np.maximum(np.minimum(cut[:, 1:], end[:, None]) - low, 0)
         rank += np.bincount(after[known], weights=count[known], minlength=pools.count).astype(

@@ -85,13 +85,15 @@ class Leaving:
 
     Attributes:
         cells: int [E], ascending.
-        stay: int [E], the first so many of the chunk stay.
+        mark: int [E], the first so many of the chunk stay and the others leave, or the other way.
         rank: int [P], the rank of the chunk's first task in each pool.
+        is_first: which way: whether the first ones leave.
     """
 
     cells: Ints
-    stay: Ints
+    mark: Ints
     rank: Ints
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,7 +170,8 @@ class Dealer:
             entry = np.where(cells[place] == keys, place, -1)
         mine = np.flatnonzero(entry >= 0)
         ranks = running_ranks(entry[mine], self._seen)
-        gone = mine[ranks >= self.leaving.stay[entry[mine]]]
+        is_before = ranks < self.leaving.mark[entry[mine]]
+        gone = mine[is_before == self.leaving.is_first]
         if not len(gone):
             return at
         left = at.copy()

@@ -176,7 +176,7 @@ def _loose(group: Group, chunks: tuple[ChunkCounts, ...], actives: ActivePlan) -
     for chunk in chunks:
         leaving = actives.dealing.leaving[chunk.chunk]
         place = np.searchsorted(chunk.keys, leaving.cells)
-        gone = chunk.counts[place] - leaving.stay
+        gone = chunk.counts[place] - leaving.mark
         is_loose = leaving.cells // (clients * pools) == LOOSE
         result[chunk.chunk] = np.repeat(leaving.cells % clients, gone * is_loose)
     return result

@@ -6,6 +6,7 @@ its clients may keep together, so the flow never promises to keep more than quot
 client gives up what is then a matter of counts by (client, pool).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from spark_assign.collapse_rows import Bools, Ints
 
 # Augmenting paths that are looked for before a client gives up what the optimum would have kept.
 _PATHS = 2_000
+# Up to so many counts by (client, pool) the flow is solved to the client.
+_EXACT_ARCS = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,13 +69,12 @@ def solve_racks(problem: RackProblem) -> RackPlan:
     must_go = np.maximum(held.sum(axis=1) - quota, 0)
     gone = np.zeros_like(held)
     gone[is_nameless] = levelled_release(held[is_nameless], must_go[is_nameless])
-    kept, arrive, bound = _flow(problem, held - gone, must_go, is_nameless)
-    for rack in range(len(problem.lacks_rack)):
-        rows = np.flatnonzero((problem.rack_of == rack) & ~is_nameless)
-        if len(rows):
-            wanted = held[rows].sum(axis=0) - kept[:, rack]
-            gone[rows] = _released(held[rows], must_go[rows], wanted)
-            arrive[:, rack] += gone[rows].sum(axis=0) - wanted
+    keepers = _keepers(problem, must_go, ~is_nameless)
+    kept, arrive, bound = _flow(problem, held - gone, keepers)
+    for number, one in enumerate(keepers):
+        wanted = held[one.clients].sum(axis=0) - kept[:, number]
+        gone[one.clients] = _released(held[one.clients], must_go[one.clients], wanted)
+        arrive[:, one.rack] += gone[one.clients].sum(axis=0) - wanted
     moved = int(gone.sum())
     placed = arrive.copy()
     for rack in range(len(problem.lacks_rack)):
@@ -81,20 +83,51 @@ def solve_racks(problem: RackProblem) -> RackPlan:
     return RackPlan(keep=held - gone, arrive=arrive, bound=bound, cost=cost)
 
 
-def _flow(
-    problem: RackProblem, held: Ints, must_go: Ints, is_nameless: Bools
-) -> tuple[Ints, Ints, int]:
-    """Kept [P, R] and arriving [P, R] tasks of a cheapest flow, and its cost."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Keeper:
+    """Clients of a rack that keep tasks together: int [M], and how many they may keep."""
+
+    clients: Ints
+    rack: int
+    most: int
+
+
+def _keepers(problem: RackProblem, must_go: Ints, is_named: Bools) -> list[_Keeper]:
+    """The clients of each rack; those that have to give tasks up each alone, if they are few.
+
+    Alone they make the flow exact to the client. Together the flow may want of them what no one of
+    them has; where each holds tasks of many pools, it hardly does.
+    """
+    full = np.flatnonzero((must_go > 0) & is_named)
+    alone = full if np.count_nonzero(problem.held[full]) <= _EXACT_ARCS else full[:0]
+    held = problem.held.sum(axis=1)
+    keepers = [
+        _Keeper(
+            clients=np.array([client]),
+            rack=int(problem.rack_of[client]),
+            most=int(held[client] - must_go[client]),
+        )
+        for client in alone.tolist()
+    ]
+    is_shared = is_named.copy()
+    is_shared[alone] = False
+    for rack in np.unique(problem.rack_of[is_shared]).tolist():
+        rows = np.flatnonzero((problem.rack_of == rack) & is_shared)
+        most = int((held[rows] - must_go[rows]).sum())
+        keepers.append(_Keeper(clients=rows, rack=rack, most=most))
+    return keepers
+
+
+def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> tuple[Ints, Ints, int]:
+    """Kept [P, keepers] and arriving [P, R] tasks of a cheapest flow, and its cost."""
     import networkx as nx  # noqa: PLC0415 a quarter of a second, with rack costs only
 
     racks, pools = len(problem.lacks_rack), held.shape[1]
-    by_rack = np.zeros((pools, racks), dtype=np.int64)
-    may_keep, places = np.zeros(racks, np.int64), np.zeros(racks, np.int64)
+    by_rack, places = np.zeros((pools, racks), np.int64), np.zeros(racks, np.int64)
     for rack in range(racks):
         rows = problem.rack_of == rack
         by_rack[:, rack] = held[rows].sum(axis=0)
         places[rack] = problem.quota[rows].sum()
-        may_keep[rack] = by_rack[:, rack].sum() - must_go[rows & ~is_nameless].sum()
     weight = problem.weight * problem.traffic
     owned = problem.held.sum(axis=0)
     named = ~problem.lacks_rack
@@ -104,33 +137,49 @@ def _flow(
         cost[:, ~named] = weight[:, named].min(axis=1, keepdims=True)
     stuck = by_rack * ~named[None, :]
     own = owned - stuck.sum(axis=1)
-    graph: Any = nx.DiGraph()
-    for rack in range(racks):
-        graph.add_node(("rack", rack), demand=int(places[rack] - stuck[:, rack].sum()))
-        graph.add_edge(("kept", rack), ("rack", rack), capacity=int(may_keep[rack]), weight=0)
-    for pool in range(pools):
-        graph.add_node(("home", pool), demand=-int(own[pool]))
-        graph.add_node(("free", pool), demand=-int(problem.free[pool]))
-        keeps = by_rack[pool] * named
-        _add_arcs(graph, pool, cost[pool], keeps, problem.overlap)
+    demand = places - stuck.sum(axis=0)
+    graph = _graph(problem, held, keepers, cost=cost, own=own, demand=demand)
     _, flows = nx.network_simplex(graph)
-    kept, arrive = stuck.copy(), np.zeros((pools, racks), dtype=np.int64)
+    kept, arrive = np.zeros((pools, len(keepers)), np.int64), np.zeros((pools, racks), np.int64)
     for pool in range(pools):
         for name in ("home", "free"):
-            for (kind, rack), count in flows[name, pool].items():
-                (kept if kind == "kept" else arrive)[pool, rack] += count
-    moved = int(owned.sum() - kept.sum())
-    bound = int(((kept + arrive) * weight).sum()) + problem.overlap * moved
-    return kept, arrive, bound
+            for (kind, place), count in flows[name, pool].items():
+                (kept if kind == "kept" else arrive)[pool, place] += count
+    at = stuck + arrive
+    for number, one in enumerate(keepers):
+        at[:, one.rack] += kept[:, number]
+    moved = int(owned.sum() - stuck.sum() - kept.sum())
+    return kept, arrive, int((at * weight).sum()) + problem.overlap * moved
 
 
-def _add_arcs(graph: Any, pool: int, cost: Ints, keeps: Ints, overlap: int) -> None:
-    """Where tasks of a pool may go: those without a home anywhere, the others at a price."""
-    for rack, (price, kept) in enumerate(zip(cost.tolist(), keeps.tolist(), strict=True)):
-        graph.add_edge(("free", pool), ("rack", rack), weight=price)
-        graph.add_edge(("home", pool), ("rack", rack), weight=price + overlap)
-        if kept:
-            graph.add_edge(("home", pool), ("kept", rack), weight=price, capacity=kept)
+def _graph(
+    problem: RackProblem,
+    held: Ints,
+    keepers: Sequence[_Keeper],
+    *,
+    cost: Ints,
+    own: Ints,
+    demand: Ints,
+) -> Any:
+    """Pools to keepers and racks; `own` tasks of each pool have a home, racks want `demand`."""
+    import networkx as nx  # noqa: PLC0415 as above
+
+    graph: Any = nx.DiGraph()
+    for rack, count in enumerate(demand.tolist()):
+        graph.add_node(("rack", rack), demand=count)
+    for number, one in enumerate(keepers):
+        graph.add_edge(("kept", number), ("rack", one.rack), capacity=one.most, weight=0)
+        for pool, count in enumerate(held[one.clients].sum(axis=0).tolist()):
+            if count:
+                price = int(cost[pool, one.rack])
+                graph.add_edge(("home", pool), ("kept", number), weight=price, capacity=count)
+    for pool in range(len(own)):
+        graph.add_node(("home", pool), demand=-int(own[pool]))
+        graph.add_node(("free", pool), demand=-int(problem.free[pool]))
+        for rack, price in enumerate(cost[pool].tolist()):
+            graph.add_edge(("free", pool), ("rack", rack), weight=price)
+            graph.add_edge(("home", pool), ("rack", rack), weight=price + problem.overlap)
+    return graph
 
 
 def _released(held: Ints, must_go: Ints, wanted: Ints) -> Ints:

@@ -259,7 +259,7 @@ def leaving_of(chunks: Sequence[ChunkCounts], stay: Ints, pools: int) -> Mapping
         remaining[chunk.keys] -= first
         goes = first < chunk.counts
         cells = chunk.keys[goes]
-        leaving[chunk.chunk] = Leaving(cells=cells, stay=first[goes], rank=rank.copy())
+        leaving[chunk.chunk] = Leaving(cells=cells, mark=first[goes], rank=rank.copy())
         gone = (chunk.counts - first)[goes]
         pool = cells // clients % pools
         rank += np.bincount(pool, weights=gone, minlength=pools).astype(np.int64) + chunk.free
