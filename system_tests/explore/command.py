@@ -35,6 +35,9 @@ Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete 
 """
 
 
+_BOUNDS = Bounds()
+
+
 @click.command("explore", epilog=_EPILOG, context_settings=CONTEXT)
 @group_options(members=6, threads=4)
 @partitions_option(most=100, default=None, said="; two a thread by default")
@@ -48,9 +51,16 @@ Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete 
 @click.option(
     "--max-states",
     type=click.IntRange(1),
-    default=1_000_000,
+    default=_BOUNDS.max_states,
     show_default=True,
     help="Stop there, incomplete.",
+)
+@click.option(
+    "--more-states",
+    type=click.IntRange(0),
+    default=_BOUNDS.more_states,
+    show_default=True,
+    help="How many states more to look at for other rules once something was found.",
 )
 @click.option(
     "--timeout",
@@ -84,6 +94,7 @@ def explore_command(**given: Any) -> None:
         partitions=partitions,
         crashes=given["crashes"],
         max_states=given["max_states"],
+        more_states=given["more_states"],
     )
     issue, seconds = given["issue"], given["timeout"]
     until = float("inf") if seconds is None else time.monotonic() + seconds

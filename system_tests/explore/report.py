@@ -45,6 +45,7 @@ def document(
         "states": explored.states,
         "transitions": explored.transitions,
         "complete": explored.complete,
+        "stopped": explored.stopped,
         "findings": [
             {
                 "rule": found.finding.broken.rule,
@@ -73,10 +74,7 @@ def lines_of(plan: Plan, bounds: Bounds, explored: Explored, issue: str | None) 
         lines += [f"{broken.rule}: {broken.sentence}{name}"]
         lines += ["  runbook: " + "; ".join(runbook(plan, one.moves))]
         lines += [f"  {line}" for line in _trace(plan, bounds, one)] + [""]
-    extent = "all there are"
-    if not explored.complete:
-        why = "the search ended with what it looked for" if issue and found else "a bound was met"
-        extent = f"NOT all there are: {why}"
+    extent = f"NOT all there are: {explored.stopped}" if explored.stopped else "all there are"
     lines.append(f"{explored.states} states, {explored.transitions} transitions: {extent}")
     if found:
         verdict = "bad"

@@ -24,10 +24,10 @@ from system_tests.explore.moves import (
     operator_moves,
     send_at_once,
 )
+from system_tests.explore.rest import judge
 from system_tests.explore.world import StillWorld, still_setup
 from system_tests.sim import Broken, Evidence, Plan, check_step
-from system_tests.sim.happenings import Answered, Happening, Settled
-from system_tests.sim.liveness import check_final_versions
+from system_tests.sim.happenings import Answered, Happening
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000
@@ -41,6 +41,7 @@ class Bounds:
         members, threads, static, partitions: of the group.
         crashes: how many may strike, anywhere.
         max_states: give up, and say so, beyond it.
+        more_states: once something was found, look at so many states more for other rules.
         symmetric, reduced: merge states and orders that nobody could tell apart.
     """
 
@@ -49,7 +50,8 @@ class Bounds:
     static: bool = False
     partitions: int = 6
     crashes: int = 1
-    max_states: int = 1_000_000
+    max_states: int = 200_000
+    more_states: int = 10_000
     symmetric: bool = True
     reduced: bool = True
 
@@ -83,14 +85,19 @@ class Explored:
     """What a search has seen.
 
     Attributes:
-        states, transitions: counted; complete: whether that is all there is.
+        states, transitions: counted; stopped: why there is more than was seen, or None.
         found: for each broken rule, and issue behind it, a shortest way to it.
     """
 
     states: int
     transitions: int
-    complete: bool
+    stopped: str | None
     found: tuple[Found, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether that is all there is."""
+        return self.stopped is None
 
 
 def first_node(plan: Plan, bounds: Bounds) -> Node:
@@ -171,6 +178,7 @@ class Search:
         self.parents: list[tuple[int, Move] | None] = []
         self.successors: list[tuple[tuple[Move, int], ...]] = []
         self.found: dict[tuple[str, str | None], Found] = {}
+        self.found_at = bounds.max_states  # states known when something was found first
         self.now: deque[tuple[int, Node]] = deque()
         self.later: deque[tuple[int, Node]] = deque()
         self.walked: set[int] = set()
@@ -179,26 +187,36 @@ class Search:
 
     def run(self, is_out_of_time: Callable[[], bool]) -> Explored:
         """Visit every state within the bounds."""
-        while (self.now or self.later) and not self._is_enough():
+        stopped = None
+        while self.now or self.later:
+            if stopped := self._why_stop(is_out_of_time):
+                break
             if not self.now:
                 self._find_cycles()  # whatever is added later takes one more action of an operator
                 self.now, self.later = self.later, self.now
                 continue
-            if len(self.known) > self.bounds.max_states or is_out_of_time():
-                break
             state, node = self.now.popleft()
             self.successors[state] = tuple(self._expand(state, node))
             if state:
                 node.world.release()
-        complete = not (self.now or self.later)
         if not self._is_enough():
             self._find_cycles()
         return Explored(
             states=len(self.known),
             transitions=self.transitions,
-            complete=complete,
+            stopped=stopped,
             found=tuple(self.found.values()),
         )
+
+    def _why_stop(self, is_out_of_time: Callable[[], bool]) -> str | None:
+        states, bounds = len(self.known), self.bounds
+        if self._is_enough():
+            return f"{self.issue} is found"
+        if states > bounds.max_states:
+            return f"more than {bounds.max_states} states (--max-states)"
+        if self.issue is None and states > self.found_at + bounds.more_states:
+            return f"{bounds.more_states} states more than the first finding (--more-states)"
+        return "the time is up (--timeout)" if is_out_of_time() else None
 
     def _is_enough(self) -> bool:
         return self.issue is not None and any(issue == self.issue for _, issue in self.found)
@@ -209,7 +227,7 @@ class Search:
         moves = group_moves(world, reduced=self.bounds.reduced)
         rests = not moves and world.is_at_rest()
         if not moves:
-            for broken in judge(node, plan, rests=rests):
+            for broken in judge(world, node.evidence, node.progress, plan, rests=rests):
                 self._find(Finding(broken=broken, recent=node.recent), state)
         for move in moves + operator_moves(world, node.progress, plan, rests=rests):
             is_action = move.kind in OPERATOR
@@ -240,6 +258,7 @@ class Search:
     def _find(self, finding: Finding, state: int, *moves: Move) -> None:
         rule, issue = finding.broken.rule, issue_of(finding)
         if (rule, issue) not in self.found:
+            self.found_at = min(self.found_at, len(self.known))
             way = (*self._path(state), *moves)
             self.found[rule, issue] = Found(finding=finding, issue=issue, moves=way)
 
@@ -270,6 +289,7 @@ class Search:
             broken = Broken(rule="settles", at_ms=0, sentence=f"the group never settles: {why}")
             finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
             issue = issue_of(finding)
+            self.found_at = min(self.found_at, len(self.known))
             self.found.setdefault(
                 (broken.rule, issue),
                 Found(finding=finding, issue=issue, moves=tuple(path), around=tuple(around)),
@@ -317,28 +337,3 @@ def replay(first: Node, plan: Plan, moves: Iterable[Move], *, reduced: bool = Tr
         taken.append(take(node, plan, move, reduced=reduced))
         node = taken[-1].node
     return taken
-
-
-def judge(node: Node, plan: Plan, *, rests: bool) -> list[Broken]:
-    """Ask the questions of a group in which nothing happens any more."""
-    world = node.world
-    up = [thread for thread in world.threads if thread.is_up]
-    if not rests:
-        if not up:
-            return []
-        why = ", ".join(f"{t.name} is {t.phase.value}" for t in up if not t.is_resting)
-        return [
-            Broken(
-                rule="settles",
-                at_ms=0,
-                sentence=f"nothing more happens, and {why or 'the group is not of one mind'}",
-            )
-        ]
-    used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
-    settled = Settled(0, world.group.generation, "", used)
-    broken = check_step(node.evidence, settled)
-    if node.progress.is_done(plan):
-        broken += check_final_versions(
-            [settled], plan.promised_versions, is_uniform=plan.is_uniform
-        )
-    return broken

@@ -67,7 +67,16 @@ def test_a_search_says_that_it_gave_up():
     assert found.states >= 10
     plan = plan_of("3.9.1", "native")
     late = explore(plan, Bounds(members=2, partitions=4), is_out_of_time=lambda: True)
-    assert (late.states, late.complete) == (1, False)
+    assert (late.states, late.complete, late.stopped) == (1, False, "the time is up (--timeout)")
+
+
+def test_a_search_that_found_something_goes_on_for_a_while_for_other_rules():
+    soon, issues = explored("2.0.1", "2.3.0", members=3, more_states=0)
+    assert issues == {"KAFKA-8649"}
+    assert soon.stopped == "0 states more than the first finding (--more-states)"
+    later, _ = explored("2.0.1", "2.3.0", members=3, more_states=200)
+    assert soon.states < later.states < soon.states + 300
+    assert later.found[0].moves == soon.found[0].moves
 
 
 def everything(plan, bounds):
