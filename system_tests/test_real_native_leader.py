@@ -94,3 +94,19 @@ def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_reba
     written, counted = group.finish()
     assert counted == written
     assert group.failures() == {}
+
+
+def test_a_jvm_member_that_asks_to_shut_the_application_down_is_heard(word_count_on, kafka_3_9):
+    """KIP-671: error 4 in one subscription, and in the answers to all."""
+    group = word_count_on(kafka_3_9)
+    ours = group.start("ours", "native")
+    group.settle()
+    first = group.start("first", "3.9.1", when_failed="SHUTDOWN_APPLICATION")
+    second = group.start("second", "3.9.1", when_failed="SHUTDOWN_APPLICATION")
+    group.settle()
+    group.poison(next(int(task[2:]) for task in first.active if task.startswith("0_")))
+    for member in (first, second):
+        member.wait_for("the end", lambda member=member: member.state == "ERROR")
+    assert any(said["error_code"] == 4 for said in ours.all("AssignmentTaken"))
+    assert "Exception caught in process" in first.failures[0]
+    assert second.failures == []

@@ -197,7 +197,7 @@ class RealBroker:
     def _wait_ready(self) -> None:
         deadline = monotonic() + _READY_S
         while self.is_running and monotonic() < deadline:
-            if _answers(self.bootstrap_servers):
+            if _listens(self.port) and _answers(self.bootstrap_servers):
                 return
             sleep(_RETRY_S)
         what = "did not answer in a minute" if self.is_running else "ended while it started"
@@ -239,6 +239,15 @@ def running_real_broker(release: str, *, port: int = 0) -> Iterator[RealBroker]:
         yield broker
     finally:
         broker.close()
+
+
+def _listens(port: int) -> bool:
+    """Whether anybody takes connections; spares a client the trouble of being refused."""
+    try:
+        socket.create_connection((_HOST, port), timeout=1.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def _answers(bootstrap_servers: str) -> bool:

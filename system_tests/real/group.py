@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Self
 
+from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from system_tests.live.producer import WordProducer
@@ -18,6 +19,7 @@ from system_tests.real.describe import DescribedGroup, describe_group
 from system_tests.real.member import NotInTime, RealMember
 from system_tests.real.native_member import read_counts
 from system_tests.real.word_count import (
+    POISON,
     RealConfig,
     changelog_topic,
     counts_topic,
@@ -143,6 +145,13 @@ class RealGroup:
     def failures(self) -> dict[str, list[str]]:
         """Why stream threads died, by member; empty where none did."""
         return {m.name: m.failures for m in self.lives if m.failures}
+
+    def poison(self, partition: int) -> None:
+        """Write the word that no JVM member survives."""
+        producer = KafkaProducer(bootstrap_servers=self.bootstrap_servers, metrics_enabled=False)
+        topic = words_topic(self.application_id)
+        producer.send(topic, value=POISON.encode(), partition=partition)
+        producer.close()
 
     def finish(self) -> tuple[Counter[str], Counter[str]]:
         """Write no more and wait until everything is counted; return words written and counted.

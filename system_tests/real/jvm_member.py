@@ -16,7 +16,7 @@ from system_tests.live.parent import ask_kernel_to_end_with_parent
 from system_tests.real.jars import streams_jars
 from system_tests.real.jvm import implement, java_exception, start_jvm
 from system_tests.real.mouth import Mouth
-from system_tests.real.word_count import STORE, RealConfig, counts_topic, words_topic
+from system_tests.real.word_count import POISON, STORE, RealConfig, counts_topic, words_topic
 from system_tests.surroundings import SurroundingsError
 
 _LOOK_S = 0.1
@@ -68,7 +68,7 @@ def build_streams(classes: Any, config: RealConfig, say: Mouth) -> Any:
             onChange=lambda new, _: say("state", state=str(new)),
         )
     )
-    streams.setUncaughtExceptionHandler(_handler(classes, say))
+    streams.setUncaughtExceptionHandler(_handler(classes, config, say))
     return streams
 
 
@@ -77,10 +77,7 @@ def _topology(classes: Any, application_id: str) -> Any:
     produced = classes(f"{_STREAMS}.kstream.Produced")
     materialized = classes(f"{_STREAMS}.kstream.Materialized")
     stores = classes(f"{_STREAMS}.state.Stores")
-    by_word = implement(
-        classes(f"{_STREAMS}.kstream.KeyValueMapper"),
-        apply=lambda key, value: value,  # noqa: ARG005 Java calls it by position
-    )
+    by_word = implement(classes(f"{_STREAMS}.kstream.KeyValueMapper"), apply=_word)
     counted = (
         materialized.as_(stores.inMemoryKeyValueStore(STORE))
         .withKeySerde(serdes.String())
@@ -93,6 +90,13 @@ def _topology(classes: Any, application_id: str) -> Any:
         counts_topic(application_id), produced.with_(serdes.String(), serdes.Long())
     )
     return builder.build()
+
+
+def _word(_: Any, value: Any) -> Any:
+    """Tell by what a record is grouped; called from Java."""
+    if str(value) == POISON:
+        raise ValueError("a word that cannot be counted")
+    return value
 
 
 def _properties(classes: Any, config: RealConfig) -> Any:
@@ -123,7 +127,7 @@ def _properties(classes: Any, config: RealConfig) -> Any:
     return properties
 
 
-def _handler(classes: Any, say: Mouth) -> Any:
+def _handler(classes: Any, config: RealConfig, say: Mouth) -> Any:
     """The handler that the release knows: a response since 2.8, a thread's last word before."""
     try:
         modern = classes(f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler")
@@ -138,7 +142,7 @@ def _handler(classes: Any, say: Mouth) -> Any:
 
     def handle(error: Any) -> Any:
         say("failed", why=_causes(error))
-        return responses.SHUTDOWN_CLIENT
+        return getattr(responses, config.when_failed)
 
     return implement(modern, handle=handle)
 

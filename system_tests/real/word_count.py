@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, fields
 from assignor import Topology
 
 STORE = "counts"
+POISON = "poison"
+"""The word that no JVM member survives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,8 @@ class RealConfig:
         leaves_group: whether a JVM member says so when it stops, as Kafka Streams by itself does
             not; without it the group waits for the session to end.
         start_version: of a member of ours, as `StreamsAssignor` takes it.
+        when_failed: what a JVM member of 2.8 or newer does when a thread dies: a
+            `StreamThreadExceptionResponse`.
         settings: further settings, Kafka's names and values as text.
     """
 
@@ -41,6 +45,7 @@ class RealConfig:
     num_standby_replicas: int = 0
     leaves_group: bool = True
     start_version: str | None = None
+    when_failed: str = "SHUTDOWN_CLIENT"
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
