@@ -11,6 +11,7 @@ from mutmut.configuration import config
 
 SAVE_EVERY = 25
 NEIGHBOURS = 3  # how many files of tests a mutant that imports anew meets first
+SECONDS_OF_ANY = 0.01  # that any test takes, besides its own
 UNTESTED = 33  # mutmut's number
 
 
@@ -47,16 +48,17 @@ class Book:
         return [test for test in self.tests.get(function_of(name), ()) if test.startswith(home)]
 
     def rank(self, name):
-        """A key to sort tests by: killers of the same function, the module's own, quick ones."""
+        """A key to sort tests by: kills a second in this function, in this module; own, quick."""
         here, near = self.killers[function_of(name)], self.killers[module_of(name)]
         package, module = module_of(name).split(".")[:2]
         own = f"tests/{package}/test_{module}.py::"
-        return lambda test: (
-            -here[test],
-            -near[test],
-            not test.startswith(own),
-            self.seconds.get(test, 1.0),
-        )
+
+        def key(test):
+            seconds = self.seconds.get(test, 1.0)
+            each = seconds + SECONDS_OF_ANY
+            return -here[test] / each, -near[test] / each, not test.startswith(own), seconds
+
+        return key
 
     def files_first(self, name):
         """Files of tests that a mutant meets first when it has to import them all anew."""

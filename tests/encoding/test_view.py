@@ -191,6 +191,13 @@ def test_copies_that_stayed_keep_their_rank():
     assert after.standbys.tolist() == [[0, 1], [2, 2]]
 
 
+def test_the_place_of_a_host_that_left_is_free_for_others():
+    before = build_view(epoch=0, sizes=[2], active={}, standby={A: [0, 1], C: [0, 1]})
+    after = build_view(epoch=1, sizes=[2], active={}, standby={B: [0], C: [0, 1]}, previous=before)
+    assert after.hosts == (B, C)
+    assert after.standbys.tolist() == [[0, -1], [1, 1]]
+
+
 def test_ranks_follow_tasks_that_moved_when_a_subtopology_grew():
     before = build_view(epoch=0, sizes=[1, 1], active={}, standby={B: [0, 1], C: [0, 1]})
     after = build_view(
