@@ -123,33 +123,33 @@ class Names:
     """Hashes of names, for finding the number of each.
 
     Attributes:
-        hashes: int [N], by number.
+        hashes: int [N + 1], by number; the last is null's.
         slot: int [2^k], number at hash & (2^k - 1), or N where there is none.
+        order: int [N + 1], numbers by ascending hash, for names that lost their slot to another.
     """
 
     hashes: Ints
-    slot: Ints
+    slot: npt.NDArray[np.int32]
+    order: Ints
 
     @classmethod
     def of(cls, hashes: Sequence[int]) -> "Names":
         """A table with room, so that hardly two names share a slot."""
         column = np.array(hashes, dtype=np.int64)
         size = 1 << max(8, (16 * len(column)).bit_length())
-        slot = np.full(size, len(column), dtype=np.int64)
+        slot = np.full(size, len(column), dtype=np.int32)
         slot[column & (size - 1)] = np.arange(len(column))
-        return cls(hashes=np.append(column, NULL_HASH), slot=slot)
+        known = np.append(column, NULL_HASH)
+        return cls(hashes=known, slot=slot, order=np.argsort(known))
 
     def find(self, hashes: Ints) -> Ints:
         """Int, as `hashes`: the number of each; NOBODY for null, -2 for a name that is not here."""
-        found = self.slot[hashes & (len(self.slot) - 1)]
-        missed = self.hashes[found] != hashes
-        if missed.any():
-            order = np.argsort(self.hashes)
+        found = self.slot[hashes & (len(self.slot) - 1)].astype(np.int64)
+        missed = np.flatnonzero(self.hashes[found] != hashes)
+        if len(missed):
             wanted = hashes[missed]
-            place = np.searchsorted(self.hashes[order], wanted)
-            place = np.minimum(place, len(order) - 1)
-            number = order[place]
-            found = found.copy()
+            place = np.searchsorted(self.hashes, wanted, sorter=self.order)
+            number = self.order[np.minimum(place, len(self.order) - 1)]
             found[missed] = np.where(self.hashes[number] == wanted, number, _UNKNOWN)
         return np.where(found == len(self.hashes) - 1, NOBODY, found)
 
