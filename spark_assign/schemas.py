@@ -153,7 +153,7 @@ def _differences(given: StructType, wanted: StructType, prefix: str) -> Iterator
         if field.name in fields:
             yield from _mismatches(fields[field.name].dataType, field.dataType, name)
         elif name in _REQUIRED:
-            yield f"column {name} ({field.dataType.simpleString()}) is missing"
+            yield f"column {name} ({_said(field.dataType)}) is missing"
 
 
 def _mismatches(given: DataType, wanted: DataType, name: str) -> Iterator[str]:
