@@ -6,8 +6,7 @@ rows inside the files and of the files by their first task, so a table sorted by
 plan however it is cut.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -39,6 +38,7 @@ Make = Callable[[Broadcast[Known]], Pass]
 _SPARE = 1
 _WIDEST = 8
 _ARROW_ROWS = 65_536
+_NO_LIMIT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,9 +101,9 @@ def plan_group(
     spark = tasks.sparkSession
     tasks = fitted(_unnamed(tasks), TASK, what="the tasks")
     clients = fitted(_unnamed(clients), CLIENT, what="the clients")
-    with _settings(spark):
-        group, warnings = group_of(tasks, clients, given, strategy)
-        return _job(tasks, group, warnings)
+    _set_up(spark)
+    group, warnings = group_of(tasks, clients, given, strategy)
+    return _job(tasks, group, warnings)
 
 
 def with_costs(config: AssignmentConfig, strategy: str) -> AssignmentConfig:
@@ -123,25 +123,15 @@ def _unnamed(frame: DataFrame) -> DataFrame:
     return frame.drop("name") if "name" in frame.columns else frame
 
 
-@contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
-    """What all passes of a plan have in common, so that they read the same chunks."""
-    wanted = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS)}
+def _set_up(spark: SparkSession) -> None:
+    """What all passes of a plan have in common; it stays set, for the last pass runs later."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ARROW_ROWS))
+    # Rows are small, and Spark would weigh a batch anew for each of them, lists row by row.
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_NO_LIMIT))
     if spark.conf.get("spark.sql.files.minPartitionNum", None) is None:
-        # Otherwise the cut depends on how many executors there are at the moment.
+        # Otherwise the cut into chunks depends on how many executors there are at the moment.
         cores = str(spark.sparkContext.defaultParallelism)
-        wanted["spark.sql.files.minPartitionNum"] = cores
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
+        spark.conf.set("spark.sql.files.minPartitionNum", cores)
 
 
 def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan:
