@@ -39,12 +39,12 @@ class Run:
 def bounce():
     """Run a live bounce to its end."""
 
-    def run(arguments):
+    def run(arguments, *, timeout_s=110):
         done = subprocess.run(
             [*COMMAND, *arguments.split(), "--format", "json"],
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=timeout_s,
             check=False,
         )
         report = json.loads(done.stdout) if done.stdout else {}

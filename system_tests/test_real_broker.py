@@ -62,7 +62,7 @@ def test_a_port_in_use_is_the_surroundings_fault(kafka_3_9):
 
 @pytest.mark.parametrize("name", ["kafka:3.9", "kafka:4"])
 def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
-    run = bounce(f"--broker {name} --from 2.8 --to native --members 4 --rate 500")
+    run = bounce(f"--broker {name} --from 2.8 --to native --members 4 --rate 500", timeout_s=170)
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("records")["missing"] == 0
     assert run.numbers("owners")["double"] == []
@@ -74,7 +74,8 @@ def test_a_bounce_among_ours_costs_no_rebalance_for_the_version_on_a_real_broker
 ):
     run = bounce(
         f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from native --to next --members 5"
-        f" --order {order}"
+        f" --order {order}",
+        timeout_s=170,
     )
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["version"] == 0

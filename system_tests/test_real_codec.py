@@ -16,7 +16,7 @@ from probing import LeaderModel, find_release
 from system_tests.real import RealCodec
 from tests.strategies import assignments, subscriptions
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 _EXAMPLES = 500
 _RELEASES = ("1.1.1", "2.0.1", "2.3.1", "4.3.1")
