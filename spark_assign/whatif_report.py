@@ -8,7 +8,7 @@ from pyspark.sql import functions as f
 from rich.console import Console
 from rich.table import Table
 
-_WIDTH = 110
+_WIDTH = 120
 _MINUTE_MS = 60_000
 # Column of the table, what people read, its unit.
 _SHOWN = (
