@@ -42,7 +42,6 @@ _KIND = f"{_NAME} "
 _VERSION = reader(Field("version", "int32"), 0, _KIND)
 _COMMON = reader(Field("commonly_supported_version", "int32"), 0, _KIND)
 ServedByHost = Mapping[HostInfo, tuple[TopicPartition, ...]]
-_NO_PARTITIONS = PartitionsByHost()
 _NO_TASKS = PartitionsByTask()
 
 
@@ -249,7 +248,7 @@ def _standby_as_read(rows: Any) -> PartitionsByTask:
 
 def _hosts_as_read(rows: Any, topics: dict[int, str] | None) -> PartitionsByHost:
     if not rows:
-        return _NO_PARTITIONS if rows is None else PartitionsByHost()
+        return PartitionsByHost()
     if topics is None:
         return PartitionsByHost(((host, port), served) for host, port, served in rows)
     return PartitionsByHost(

@@ -120,11 +120,9 @@ def decode_task_rows(data: bytes) -> Columns:
 def encode_tasks(columns: Columns, numbering: Numbering) -> tuple[bytes, Any]:
     """Bytes of sorted, distinct tasks, and the order in which they stand there (``None``: as is).
 
-    Tasks with a number come first, then those that are outside the sizes or have a name.
+    There is at least one. Tasks with a number come first, then those that are outside the sizes or have a name.
     """
     subtopologies, partitions, names = columns
-    if not len(subtopologies):
-        return b"", None
     numbers, inside = numbering.numbers_of(subtopologies, partitions)
     if names is None and inside is None:
         return block(encode_numbers(numbers)), None

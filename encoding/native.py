@@ -226,7 +226,7 @@ def read_trailer(
     is an error. A trailer for later readers is a value that is not readable, and says no more.
     """
     found = trailer_in(data, start)
-    latest = None if found is None else latest_native_version(known_versions)
+    latest = latest_native_version(known_versions)
     if found is None or latest is None:
         return None, None
     used, supported, map_start, end = found

@@ -173,7 +173,7 @@ class TaskOffsetSums:
             self._searched = _keys(self.subtopologies, self.partitions)
         keys = self._searched
         key = (task.subtopology << 32) + task.partition + 2**31
-        index = int(np.searchsorted(keys, key)) if -(2**63) <= key < 2**63 else len(self)
+        index = int(np.searchsorted(keys, key))
         name = task.topology_name or None
         while index < len(self) and keys[index] == key:
             if (None if self.names is None else self.names[index]) == name:

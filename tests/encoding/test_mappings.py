@@ -34,6 +34,7 @@ def test_partitions_are_sorted_and_unique_and_the_last_host_wins():
     assert hosts == PartitionsByHost(hosts)
     assert hash(hosts) == hash(PartitionsByHost(hosts))
     assert hosts != PartitionsByHost()
+    assert len({hash(PartitionsByHost([(("a", port), [("t", 0)])])) for port in range(20)}) == 20
     assert copy.deepcopy(hosts) == hosts
     assert "PartitionsByHost({HostInfo" in repr(hosts)
 

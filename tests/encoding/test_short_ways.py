@@ -5,10 +5,12 @@ import pytest
 
 from encoding import RUNNING, TaskId, TaskOffsetSums, columns
 from encoding.columns import (
+    columns_of,
     decode_offset_sums,
     decode_own_tasks,
     encode_offset_sums,
     encode_own_tasks,
+    encode_task_rows,
 )
 from encoding.numbering import numbering_of
 from encoding.numbers import (
@@ -61,6 +63,17 @@ def test_tasks_that_run_are_one_bit_each_up_to_the_last():
     assert bitmap({0}) == b"\1"
     assert bitmap({3, 4, 6}) == b"X"  # no letter in the place of a zero byte
     assert bitmap(set()) == b""
+
+
+def test_a_task_just_outside_its_subtopology_is_not_the_first_of_the_next():
+    for tasks in ([TaskId(0, 3)], [TaskId(0, 2), TaskId(0, 3), TaskId(1, 0)], [TaskId(3, 0)]):
+        assert decode_own_tasks(encode_own_tasks(tasks, SIZES), SIZES) == tuple(tasks)
+
+
+def test_no_tasks_take_no_bytes():
+    assert encode_own_tasks((), SIZES) == b""
+    assert encode_task_rows(columns_of(())) == b""
+    assert (decode_own_tasks(b"", SIZES), decode_own_tasks(b"\0", SIZES)) == ((), ())
 
 
 def test_tasks_that_differ_only_in_their_name_are_told_apart():

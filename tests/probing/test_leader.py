@@ -212,10 +212,27 @@ def test_numbers_that_contradict_each_other_quarantine_a_member_of_ours(pair):
     assert (decision.version, decision.commonly_supported_version) == (9, 11)
 
 
+@pytest.mark.parametrize(
+    ("pair", "unread", "answered"),
+    [
+        ((7, 5), False, (7, 11)),  # not above what it wrote
+        ((11, 10), False, (9, 11)),  # nor above the group
+        ((7, 5), True, (9, 11)),  # of bytes that are not read no number counts
+        ((0, 0), False, (9, 11)),
+    ],
+)
+def test_a_quarantined_member_is_answered_in_a_version_it_may_read(pair, unread, answered):
+    members = group((9, 11), pair, quarantined={1} if unread else ())
+    (_, answer) = decide_answers(find_release("native"), members).answers
+    assert (answer.member_id, answer.content) == ("m1", Content.PREVIOUS)
+    assert (answer.version, answer.commonly_supported_version) == answered
+
+
 @pytest.mark.parametrize("name", EVERY_LEADER[:-1])
 def test_bytes_that_cannot_be_decoded_end_a_leader_of_kafka(name):
-    refusal = decide_answers(find_release(name), group((1, 1), (1, 1), quarantined={1})).refusal
-    assert "m1" in refusal.why
+    decision = decide_answers(find_release(name), group((1, 1), (1, 1), quarantined={1}))
+    assert "m1" in decision.refusal.why
+    assert (decision.version, decision.commonly_supported_version, decision.answers) == (0, -1, ())
 
 
 @pytest.mark.parametrize(("name", "believes"), [("2.4.1", True), ("2.5.0", False)])
