@@ -120,7 +120,8 @@ def decode_task_rows(data: bytes) -> Columns:
 def encode_tasks(columns: Columns, numbering: Numbering) -> tuple[bytes, Any]:
     """Bytes of sorted, distinct tasks, and the order in which they stand there (``None``: as is).
 
-    There is at least one. Tasks with a number come first, then those that are outside the sizes or have a name.
+    There is at least one. Tasks with a number come first, then those that are outside the sizes or
+    have a name.
     """
     subtopologies, partitions, names = columns
     numbers, inside = numbering.numbers_of(subtopologies, partitions)
