@@ -55,13 +55,8 @@ def settled(
     """
     hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
     active = _now(rows, group, home=home, target=target, hot=hot, load=load)
-    if not len(active):
-        nothing = np.zeros((0, 1 + standbys.shape[1]), dtype=np.int64)
-        return Settling(
-            active=active, placed=standbys, asked=nothing, kind=nothing, is_followed=False
-        )
     wanted = group.config.num_standby_replicas
-    is_new, lag_ok, _ = _look(rows, standbys, group, anywhere)
+    _, lag_ok, _ = _look(rows, standbys, group, anywhere)
     is_late = ~lag_ok & (standbys != NOBODY)
     touched = rows.stateful & (active != target)
     touched |= is_late.any(axis=1) & (hot.sum(axis=1) > 1)

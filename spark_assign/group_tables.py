@@ -51,15 +51,7 @@ def made_of(
     """
     members = sorted(rows, key=lambda row: row.client or "")
     _check(members)
-    inputs = [
-        ClientInput(
-            process_id=row.client,
-            threads=1 if row.threads is None else row.threads,
-            rack=row.rack or None,
-            tags=tuple(sorted((row.tags or {}).items())),
-        )
-        for row in members
-    ]
+    inputs = _inputs(members)
     threads = np.array([one.threads for one in inputs], dtype=np.int64)
     racks = sorted({one.rack for one in inputs if one.rack is not None})
     sources = changelogs = NO_CLASSES
@@ -103,6 +95,18 @@ def made_of(
         changelogs=changelogs,
     )
     return group, tuple(warnings)
+
+
+def _inputs(members: Sequence[Row]) -> list[ClientInput]:
+    return [
+        ClientInput(
+            process_id=row.client,
+            threads=1 if row.threads is None else row.threads,
+            rack=row.rack or None,
+            tags=tuple(sorted((row.tags or {}).items())),
+        )
+        for row in members
+    ]
 
 
 def _check(members: Sequence[Row]) -> None:
