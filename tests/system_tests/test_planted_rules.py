@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probing import MEMBER_RULES, MemberModel, next_version
-from system_tests.explore import Bounds, explore, search
+from system_tests.explore import Bounds, explore, rest, search
 from system_tests.sim import SAFETY, BounceOptions, check_step, plan_bounce
 from tests.system_tests.planted import LIVENESS, STORED, key_of, tables
 from tests.system_tests.planted_bounces import EXPLORED, HARMLESS, PINNED_BESIDE_1_1
@@ -54,8 +54,9 @@ def test_without_the_checker_an_issue_of_history_is_not_found(monkeypatch, check
     bounds = Bounds(members=2, partitions=4, static=static, max_states=MAX_STATES)
     found = {one.issue for one in explore(plan, bounds, issue=issue).found}
     assert issue in found
-    rest = tuple(rule for rule in SAFETY if rule.name != checker)
-    monkeypatch.setattr(search, "check_step", partial(check_step, rules=rest))
+    others = tuple(rule for rule in SAFETY if rule.name != checker)
+    for module in (search, rest):
+        monkeypatch.setattr(module, "check_step", partial(check_step, rules=others))
     found = {one.issue for one in explore(plan, bounds, issue=issue).found}
     assert issue not in found
 
