@@ -19,6 +19,7 @@ from probing import (
     start_member,
     subscription_version,
 )
+from tests.probing import well_formed
 
 ROUNDS_MAX = 8
 _MODELS = {}
@@ -77,6 +78,7 @@ def rebalance(members, *, leader, level=None):
         [versions_seen(f"m{at}", n, leader=release) for at, n in enumerate(numbers)],
         level=level,
     )
+    well_formed.check_once(decision)
     if decision.refusal:
         return Round(members=members, decision=decision, failures=[decision.refusal.why])
     result = Round(members=(), decision=decision)
@@ -94,6 +96,8 @@ def rebalance(members, *, leader, level=None):
                 native=answer.native,
             ),
         )
+        for one in (state, *commands):
+            well_formed.check_once(one)
         after.append(state)
         result.commands.append(commands)
         if state.refusal:

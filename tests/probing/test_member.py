@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+import probing
 from probing import (
     NO_REBALANCE,
     RELEASES,
@@ -21,11 +22,18 @@ from probing import (
     TimePassed,
     WriteNextTime,
     find_release,
-    member_step,
     start_member,
     subscription_version,
 )
 from probing.member_rules import HAS_FOLLOWUPS, MEMBER_RULES
+from tests.probing import well_formed
+
+
+def member_step(state, event):
+    after, commands = probing.member_step(state, event)
+    for one in (after, *commands):
+        well_formed.check_once(one)
+    return after, commands
 
 
 def answered(state, received, common, **other):

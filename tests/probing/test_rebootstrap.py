@@ -35,6 +35,7 @@ from probing.rebootstrap_events import (
     MetadataWanted,
     ReportRequired,
 )
+from tests.probing import well_formed
 
 BOOT = ("boot:9092",)
 BROKERS = ("a:1", "b:2")
@@ -42,16 +43,16 @@ BROKERS = ("a:1", "b:2")
 
 def client(*events, **settings):
     """A client after ``events``, and the commands of the last one."""
-    state, commands = start_client(BOOT, RebootstrapConfig(**settings)), ()
-    for event in events:
-        state, commands = rebootstrap_step(state, event)
-    return state, commands
+    state = start_client(BOOT, RebootstrapConfig(**settings))
+    return after(state, *events)
 
 
 def after(state, *events):
     commands = ()
     for event in events:
         state, commands = rebootstrap_step(state, event)
+        for one in (state, *commands):
+            well_formed.check(one)
     return state, commands
 
 
