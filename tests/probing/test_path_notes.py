@@ -37,6 +37,16 @@ def test_a_pinned_jvm_is_a_danger_to_native_members_that_write_above_it():
     assert notes("native", "next") == ""
 
 
+def test_the_last_release_whose_pin_is_dangerous_is_named():
+    assert "with an upgrade.from up to 1.1 ends the group if one of" in notes("2.8", "native")
+    assert "with an upgrade.from up to 1.1 that leads its first" in notes("native", "3.9")
+
+
+def test_on_the_way_back_nobody_would_set_upgrade_from_to_the_later_release():
+    for old, new in (("3.9", "3.0"), ("4.3", "3.5.0"), ("2.4", "0.10.0")):
+        assert "upgrade.from" not in notes(old, new)
+
+
 def test_from_3_5_on_no_format_changes():
     assert notes("3.5", "4.3") == ""
     assert "KIP-904" not in notes("3.3", "3.4")
