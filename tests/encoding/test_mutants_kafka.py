@@ -5,13 +5,16 @@ from uuid import UUID
 import pytest
 
 from encoding import (
+    KAFKA_VERSIONS,
     Assignment,
     DecodeError,
     FutureSubscription,
+    HostInfo,
     NativeAssignment,
     Subscription,
     TaskId,
     TaskOffsetSums,
+    TopicPartition,
     decode_assignment,
     decode_subscription,
     encode_assignment,
@@ -97,3 +100,32 @@ def test_no_type_is_free():
     sizes = {"int8": 1, "int32": 4, "int64": 8, "uuid": 16, "bytes": 4, "string": 2}
     sizes |= {"java_utf": 2, "utf16": 4, "[]task_id": 4}
     assert {name: minimal_size(name) for name in sizes} == sizes
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_wherever_a_blob_is_cut_the_error_names_its_version(version):
+    hosts = {HostInfo("host", 1): [TopicPartition("t", 0)]}
+    answer = Assignment(
+        version=version,
+        commonly_supported_version=version if version >= 3 else -1,
+        active_tasks=(TaskId(0, 1),),
+        standby_tasks={TaskId(0, 2): [TopicPartition("t", 2)]},
+        partitions_by_host=hosts if version >= 2 else {},
+        standby_partitions_by_host=hosts if version >= 6 else {},
+    )
+    member = Subscription(
+        version=version,
+        latest_supported_version=version if version >= 3 else -1,
+        process_id=UUID(int=7),
+        user_endpoint="host:1" if version >= 2 else None,
+        task_offset_sums=TaskOffsetSums.from_mapping({TaskId(0, 1): -2}),
+        client_tags={"zone": "a"} if version >= 11 else {},
+    )
+    for decode, data in (
+        (decode_assignment, encode_assignment(answer)),
+        (decode_subscription, encode_subscription(member)),
+    ):
+        for cut in range(4, len(data)):
+            with pytest.raises(DecodeError) as caught:
+                decode(data[:cut])
+            assert (caught.value.version, caught.value.available) == (version, cut)

@@ -212,6 +212,14 @@ def test_numbers_that_contradict_each_other_quarantine_a_member_of_ours(pair):
     assert (decision.version, decision.commonly_supported_version) == (9, 11)
 
 
+@pytest.mark.parametrize("name", ["1.1.1", "2.3.1", "3.9.2", "native"])
+@pytest.mark.parametrize("used", [1, 2])
+def test_versions_1_and_2_have_no_room_for_the_second_number(name, used):
+    decision = decide_answers(find_release(name), group((used, -1), (used, -1)))
+    assert {a.version for a in decision.answers} == {used}
+    assert {a.commonly_supported_version for a in decision.answers} == {-1}
+
+
 @pytest.mark.parametrize(
     ("pair", "unread", "answered"),
     [

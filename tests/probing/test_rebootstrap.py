@@ -135,6 +135,8 @@ def test_a_node_whose_back_off_is_over_is_available():
     state, _ = client(known(), *lost(1_000, "a:1"))
     _, commands = after(state, *lost(1_060, "b:2"))
     assert begins_again(commands) is None
+    over = state.nodes["a:1"].until_ms
+    assert [state.nodes["a:1"].is_available(now) for now in (over - 1, over)] == [False, True]
 
 
 @pytest.mark.kip("1102-4", "core")

@@ -263,3 +263,12 @@ def test_a_release_can_be_copied_and_used_as_a_key():
 def test_only_ascii_numbers_are_an_order():
     assert parse_order("2.3.1") == (2, 3, 1)
     assert [parse_order(text) for text in ("", "2.", "2.x", "²", "1" * 7)] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "near"), [("3.10", "3.9.2, 4.0.0"), ("5.0", "4.3.1, native"), ("0.9", "0.10.0.0")]
+)
+def test_between_two_releases_only_these_are_near(text, near):
+    with pytest.raises(ReleaseError) as error:
+        find_release(text)
+    assert str(error.value).endswith(f" are {near}")
