@@ -6,7 +6,7 @@ leader's own memory before (KAFKA-9821).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,12 +16,13 @@ from assignor import (
     GroupMember,
     LeaderKnowledge,
     LeaderSettings,
+    Strategy,
     Subtopology,
     assign_group,
-    sticky,
+    find_strategy,
 )
 from encoding import TaskId, TopicPartition
-from probing import Content
+from probing import Content, Release
 from system_tests.coordinator import JoinedMember
 from system_tests.sim.behaviour import Behaviour, find_program
 from system_tests.sim.happenings import Answer, Answered
@@ -40,12 +41,15 @@ class Application:
         partition_counts: source topic -> partitions.
         task_of: partition -> the task that reads it.
         config: settings of the assignor.
+        follows_lags: leaders from KIP-441 on place by lags, as they do; where the clock stands
+            still nothing ever catches up, and they all keep what is there.
     """
 
     subtopologies: tuple[Subtopology, ...]
     partition_counts: Mapping[str, int]
     task_of: Mapping[TopicPartition, TaskId]
     config: AssignmentConfig
+    follows_lags: bool = True
 
     def __hash__(self) -> int:
         return id(self)  # one object a world; only settings are looked up by it
@@ -64,11 +68,19 @@ class Led(NamedTuple):
 @lru_cache(maxsize=256)
 def _settings(release: str, application: Application) -> LeaderSettings:
     found = find_program(release)
-    settings = LeaderSettings(
-        release=found, subtopologies=application.subtopologies, config=application.config
+    return LeaderSettings(
+        release=found,
+        subtopologies=application.subtopologies,
+        config=application.config,
+        strategy=_strategy(found, follows_lags=application.follows_lags),
     )
-    # Before KIP-441 nobody looked at lags, warmed copies up or came back for them.
-    return settings if found.order >= _KIP_441 else replace(settings, strategy=sticky)
+
+
+def _strategy(release: Release, *, follows_lags: bool) -> Strategy:
+    """Ours, or Kafka's own; before KIP-441 nobody looked at lags or warmed copies up."""
+    if not follows_lags or release.order < _KIP_441:
+        return find_strategy("sticky")
+    return find_strategy("high_availability" if release.is_native else "kafka_high_availability")
 
 
 class LeaderPlace(NamedTuple):

@@ -83,11 +83,12 @@ def make_application(
     setup: WorldSetup,
 ) -> tuple[Application, tuple[str, ...]]:
     """Make the application, with the topics that its members subscribe to."""
-    return _make_application(setup.partitions, setup.config), (TOPIC,)
+    has_state = setup.rates.history > 0 or setup.rates.growth > 0
+    return _make_application(setup.partitions, setup.config, has_state=has_state), (TOPIC,)
 
 
 @lru_cache(maxsize=64)
-def _make_application(partitions: int, config: AssignmentConfig) -> Application:
+def _make_application(partitions: int, config: AssignmentConfig, *, has_state: bool) -> Application:
     topology = (
         Topology()
         .add_source("read", topics=[TOPIC])
@@ -102,4 +103,5 @@ def _make_application(partitions: int, config: AssignmentConfig) -> Application:
         partition_counts=counts,
         task_of=plan.task_by_partition,
         config=config,
+        follows_lags=has_state,
     )

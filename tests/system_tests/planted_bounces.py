@@ -218,8 +218,8 @@ HARMLESS: Final[dict[str, str]] = {
     " tests/assignor has one that does",
     "member, follow-ups: tasks wait to be revoked": "a follow-up at 0 ms: the next row rejoins at"
     " once as well",
-    "member, follow-ups: follow-up was asked for": "state catches up between two bounces of the"
-    " simulation, so nothing is warmed up; tests/probing asks for it",
+    "member, follow-ups: follow-up was asked for": "a warm-up that nobody comes"
+    " back for leaves its task where it is, which breaks no rule; tests/probing asks for it",
     "leader: natives only (native)": "members of ours are answered one by one under any row",
     "leader: somebody writes version 1 or 2 (all)": _SAME,
     "leader: empty answer to future members, own number (empty, own number)": "they get tasks, as"
