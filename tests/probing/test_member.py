@@ -253,3 +253,29 @@ def test_every_answer_yields_commands_that_say_which_rule_fired_and_why(model):
             assert all("{" not in command.why and len(command.why) > 20 for command in commands)
             if not isinstance(commands[0], Refuse):
                 assert state.refusal is None
+
+
+def test_what_ends_a_member_says_what_to_do():
+    led = replace(start_member(find_release("2.0.1")), used_version=4)
+    refusal = subscription_version(led)
+    assert (refusal.rule, refusal.why) == (
+        "cannot write",
+        (
+            "release 2.0.1 was led to version 4 and writes up to 3 (KAFKA-8649); upgrade this member,"
+            " or roll the leader to a release that says the lowest supported version"
+        ),
+    )
+    for code, name in ((1, "INCOMPLETE_SOURCE_TOPIC_METADATA"), (99, "unknown")):
+        _, commands = answered(start_member(find_release("3.9")), 11, 11, error_code=code)
+        assert commands[1] == Refuse(
+            rule="error ends the member",
+            why=f"release 3.9.2 stops at error {code} ({name}); mend the cause and restart the"
+            " member",
+        )
+
+
+def test_a_followup_that_is_due_at_once_leaves_no_older_one_behind():
+    member = replace(start_member(find_release("3.9")), next_rebalance_ms=700)
+    state, commands = answered(member, 11, 11, next_rebalance_ms=0, now_ms=5)
+    assert RejoinNow in kinds(commands)
+    assert state.next_rebalance_ms == NO_REBALANCE

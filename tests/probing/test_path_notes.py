@@ -47,6 +47,16 @@ def test_on_the_way_back_nobody_would_set_upgrade_from_to_the_later_release():
         assert "not needed; leave it out" not in notes(old, new)
 
 
+def test_formats_that_came_with_the_very_release_do_not_go_back():
+    for first, before in (("3.0.0", "2.8"), ("3.5.0", "3.4"), ("4.0.0", "3.9"), ("4.3.0", "4.2")):
+        assert f"since {first} " in notes(first, before)
+
+
+def test_between_ours_and_kafkas_no_format_is_spoken_of():
+    for old in ("1.1", "2.8", "3.3"):
+        assert "two bounces" not in notes(old, "native") + notes("native", old)
+
+
 def test_from_3_5_on_no_format_changes():
     assert notes("3.5", "4.3") == ""
     assert "KIP-904" not in notes("3.3", "3.4")

@@ -11,6 +11,7 @@ from probing import (
     upgrade_path,
     why_pin_needed,
 )
+from tests.probing import well_formed
 
 METADATA, PROTOCOL = BounceReason.METADATA, BounceReason.PROTOCOL
 
@@ -154,3 +155,54 @@ def test_every_upgrade_is_possible_at_least_in_steps():
         }
     assert reaches == {release.name for release in RELEASES}
     assert newest.name in reaches
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (
+            "1.1",
+            "3.9",
+            (
+                "members of 1.1.1 read up to version 2 and cannot be probed, and know the eager"
+                " rebalance protocol only: set upgrade.from=1.1 on 3.9.2 for the first rolling bounce,"
+                " and take it out again in the second one"
+            ),
+        ),
+        (
+            "3.9",
+            "2.0",
+            (
+                "members of 2.0.1 know the eager rebalance protocol only: set upgrade.from=2.0 on"
+                " 3.9.2 for the first rolling bounce, and start the members as 2.0.1 in the second one"
+            ),
+        ),
+        (
+            "3.2",
+            "native",
+            "3.2.3 and native both write version 11: one rolling bounce, no setting",
+        ),
+        (
+            "2.0",
+            "4.0",
+            (
+                "members of 2.0.1 know the eager rebalance protocol only, and 4.0.2 cannot be held"
+                " back: the eager rebalance protocol is gone since 4.0 (KAFKA-18839); stop over at one"
+                " of 3.5, 3.6, 3.7, 3.8, 3.9, or stop all members and start them as 4.0.2"
+            ),
+        ),
+    ],
+)
+def test_the_reason_of_a_path_is_what_an_operator_has_to_do(old, new, reason):
+    path = upgrade_path(find_release(old), find_release(new))
+    assert path.reasons == (reason,)
+    assert (path.old, path.new) == (find_release(old).name, find_release(new).name)
+
+
+def test_every_path_says_its_releases_and_speaks_in_sentences():
+    for old in RELEASES:
+        for new in RELEASES[::7]:
+            path = upgrade_path(old, new)
+            well_formed.check(path)
+            assert (path.old, path.new) == (old.name, new.name)
+            assert all(map(well_formed.is_sentence, (*path.reasons, *path.notes)))

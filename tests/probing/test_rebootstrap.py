@@ -325,3 +325,11 @@ def test_an_unknown_setting_is_refused_with_the_nearest():
 def test_the_last_row_always_holds_and_names_are_unique():
     assert REBOOTSTRAP_RULES[-1].name == "all is well"
     assert len({rule.name for rule in REBOOTSTRAP_RULES}) == len(REBOOTSTRAP_RULES)
+
+
+@pytest.mark.parametrize(
+    ("initial", "most", "delay"), [(100, 40, 40), (40, 40, 40), (100, 0, 100), (0, 0, 0)]
+)
+def test_a_back_off_that_may_not_grow_is_the_smaller_setting_that_is_set(initial, most, delay):
+    config = RebootstrapConfig(reconnect_backoff_ms=initial, reconnect_backoff_max_ms=most)
+    assert [config.reconnect_delay_ms(failures, 0.9) for failures in (1, 2, 9)] == [delay] * 3
