@@ -261,8 +261,8 @@ def test_what_ends_a_member_says_what_to_do():
     assert (refusal.rule, refusal.why) == (
         "cannot write",
         (
-            "release 2.0.1 was led to version 4 and writes up to 3 (KAFKA-8649); upgrade this member,"
-            " or roll the leader to a release that says the lowest supported version"
+            "release 2.0.1 was led to version 4 and writes up to 3 (KAFKA-8649); upgrade this"
+            " member, or roll the leader to a release that says the lowest supported version"
         ),
     )
     for code, name in ((1, "INCOMPLETE_SOURCE_TOPIC_METADATA"), (99, "unknown")):

@@ -165,8 +165,8 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             "3.9",
             (
                 "members of 1.1.1 read up to version 2 and cannot be probed, and know the eager"
-                " rebalance protocol only: set upgrade.from=1.1 on 3.9.2 for the first rolling bounce,"
-                " and take it out again in the second one"
+                " rebalance protocol only: set upgrade.from=1.1 on 3.9.2 for the first rolling"
+                " bounce, and take it out again in the second one"
             ),
         ),
         (
@@ -174,7 +174,8 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             "2.0",
             (
                 "members of 2.0.1 know the eager rebalance protocol only: set upgrade.from=2.0 on"
-                " 3.9.2 for the first rolling bounce, and start the members as 2.0.1 in the second one"
+                " 3.9.2 for the first rolling bounce, and start the members as 2.0.1 in"
+                " the second one"
             ),
         ),
         (
@@ -187,8 +188,8 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             "4.0",
             (
                 "members of 2.0.1 know the eager rebalance protocol only, and 4.0.2 cannot be held"
-                " back: the eager rebalance protocol is gone since 4.0 (KAFKA-18839); stop over at one"
-                " of 3.5, 3.6, 3.7, 3.8, 3.9, or stop all members and start them as 4.0.2"
+                " back: the eager rebalance protocol is gone since 4.0 (KAFKA-18839); stop over at"
+                " one of 3.5, 3.6, 3.7, 3.8, 3.9, or stop all members and start them as 4.0.2"
             ),
         ),
     ],
