@@ -149,6 +149,9 @@ def test_few_tasks_in_any_order_are_the_same_value_as_their_columns():
     ("task", "offset_sum"),
     [
         (TaskId(2**31, 0), 0),
+        (TaskId(-(2**31) - 1, 0), 0),
+        (TaskId(0, 2**31), 0),
+        (TaskId(0, 0), -(2**63) - 1),
         (TaskId(0, -(2**31) - 1), 0),
         (TaskId(0, 0), 2**63),
         (TaskId(0, 0), 1.5),

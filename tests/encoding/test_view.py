@@ -17,7 +17,7 @@ from encoding import (
     view_checksum,
     view_reference,
 )
-from encoding.view import STANDBY_RANKS_MAX
+from encoding.view import STANDBY_RANKS_MAX, carry
 from tests.encoding.view_worlds import views
 
 A, B, C = (HostInfo(name, 8080) for name in "abc")
@@ -204,6 +204,13 @@ def test_ranks_follow_tasks_that_moved_when_a_subtopology_grew():
         epoch=1, sizes=[2, 1], active={}, standby={A: [2], C: [0, 2], B: [0]}, previous=before
     )
     assert after.standbys.tolist() == [[1, -1, 0], [2, -1, 2]]
+
+
+def test_every_subtopology_keeps_its_owners_when_others_grow_and_shrink():
+    owners = np.arange(6, dtype=np.int32).reshape(1, 6)
+    assert carry(owners, (1, 2, 3), (2, 1, 4), 7).tolist() == [[0, -1, 1, 3, 4, 5, -1]]
+    assert carry(owners, (1, 2, 3), (1, 2), 3).tolist() == [[0, 1, 2]]
+    assert carry(owners, (1, 2, 3), (1, 2, 3, 1), 7).tolist() == [[0, 1, 2, 3, 4, 5, -1]]
 
 
 @given(views(), st.data())

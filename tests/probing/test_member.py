@@ -53,7 +53,8 @@ def test_a_member_starts_at_the_latest_version_or_at_its_pin(release):
     assert start_member(release).used_version == release.latest_version
     for value, row in release.upgrade_from.items():
         expected = row.pinned_version or release.latest_version
-        assert start_member(release, upgrade_from=value).used_version == expected
+        pinned = start_member(release, upgrade_from=value)
+        assert (pinned.used_version, pinned.upgrade_from) == (expected, value)
     latest = start_member(release, start_version="latest")
     assert latest.used_version == max(release.readable_versions)
     assert subscription_version(start_member(release)).has_trailer is release.is_native
