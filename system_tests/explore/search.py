@@ -51,7 +51,7 @@ class Bounds:
     partitions: int = 6
     crashes: int = 1
     max_states: int = 200_000
-    more_states: int = 10_000
+    more_states: int = 60_000
     symmetric: bool = True
     reduced: bool = True
 
