@@ -57,6 +57,28 @@ def test_between_ours_and_kafkas_no_format_is_spoken_of():
         assert "two bounces" not in notes(old, "native") + notes("native", old)
 
 
+def test_notes_are_read_by_operators_word_for_word():
+    assert notes_for(find_release("2.8"), find_release("3.3"))[0] == (
+        "foreign-key join subscriptions (KAFKA-13769, KAFKA-14646): an application that has them"
+        " cannot be bounced to 3.3.2; stop all members, or take a later release"
+    )
+    assert notes("3.9", "native") == (
+        "members of 3.9.2 move partitions cooperatively and native ones eagerly; the leader"
+        " withholds a task until its cooperative owner has given it up"
+    )
+    assert notes_for(find_release("3.4"), find_release("3.5.0"))[:2] == (
+        (
+            "KTable repartition topics (KIP-904): two bounces would be needed, and upgrade.from=3.4"
+            " is accepted by the configuration, unknown to the assignor in 3.5.0; take a later"
+            " patch of 3.5"
+        ),
+        (
+            "do not set upgrade.from=3.4 on 3.5.0: it is accepted by the configuration, unknown to"
+            " the assignor"
+        ),
+    )
+
+
 def test_from_3_5_on_no_format_changes():
     assert notes("3.5", "4.3") == ""
     assert "KIP-904" not in notes("3.3", "3.4")

@@ -179,6 +179,15 @@ def test_every_upgrade_is_possible_at_least_in_steps():
             ),
         ),
         (
+            "0.10.0",
+            "0.11.0.0",
+            (
+                "members of 0.10.0.1 read up to version 1 and cannot be probed, and 0.11.0.0 has no"
+                " upgrade.from (KAFKA-6054); go by 0.10.2.2, or stop all members and start them as"
+                " 0.11.0.0"
+            ),
+        ),
+        (
             "3.2",
             "native",
             "3.2.3 and native both write version 11: one rolling bounce, no setting",
