@@ -9,7 +9,14 @@ import click
 
 from assignor import STRATEGIES, named_strategy
 from spark_assign.batch import HUGE_TASKS, REJECTS, Summary, run_batch
-from spark_assign.command import STATUS, job, output_options, settings_of, spark_options
+from spark_assign.command import (
+    STATUS,
+    in_format_option,
+    job,
+    output_options,
+    settings_of,
+    spark_options,
+)
 from spark_assign.inputs import read_groups
 from spark_assign.kernel import Options
 from spark_assign.output import staged
@@ -40,14 +47,7 @@ reject go to DIR/{REJECTS} with column, value and reason (exit status 1 if there
 
 @click.command(help=_HELP, short_help="Place the tasks of many groups.")
 @click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
-@click.option(
-    "--in-format",
-    "in_form",
-    type=click.Choice(["auto", "parquet", "jsonl"]),
-    default="auto",
-    show_default=True,
-    help="What it is.",
-)
+@in_format_option
 @click.option(
     "--out-format",
     "out_form",

@@ -57,6 +57,18 @@ def spark_options(command: _Command) -> _Command:
     return command
 
 
+def in_format_option(command: _Command) -> _Command:
+    """--in-format, beside --in."""
+    return click.option(
+        "--in-format",
+        "in_form",
+        type=click.Choice(["auto", "parquet", "jsonl"]),
+        default="auto",
+        show_default=True,
+        help="What it is.",
+    )(command)
+
+
 def output_options(command: _Command) -> _Command:
     """--out, --overwrite and --format."""
     for option in (

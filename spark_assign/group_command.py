@@ -9,7 +9,14 @@ import click
 
 from assignor.stores import PlanStore
 from spark_assign.collapse_group import STRATEGIES
-from spark_assign.command import STATUS, job, output_options, settings_of, spark_options
+from spark_assign.command import (
+    STATUS,
+    in_format_option,
+    job,
+    output_options,
+    settings_of,
+    spark_options,
+)
 from spark_assign.errors import BadTable
 from spark_assign.group_run import SUMMARY, GroupSummary, run_group
 from spark_assign.one_group import read_one_group
@@ -47,14 +54,7 @@ Examples:
     help="Plan store: read the snapshot of --name (or --in), and put the plan where leaders look.",
 )
 @click.option("--name", help="Which group, where the input holds several.")
-@click.option(
-    "--in-format",
-    "in_form",
-    type=click.Choice(["auto", "parquet", "jsonl"]),
-    default="auto",
-    show_default=True,
-    help="What it is.",
-)
+@in_format_option
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),

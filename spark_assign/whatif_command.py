@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from assignor import named_strategy
-from spark_assign.command import STATUS, job, output_options, settings_of, spark_options
+from spark_assign.command import (
+    STATUS,
+    in_format_option,
+    job,
+    output_options,
+    settings_of,
+    spark_options,
+)
 from spark_assign.inputs import read_groups
 from spark_assign.kernel import Options
 from spark_assign.output import staged
@@ -44,14 +51,7 @@ Exit status 1 also when a case cannot be, or never settles.
 
 @click.command(help=_HELP, short_help="Say what would happen to groups.")
 @click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
-@click.option(
-    "--in-format",
-    "in_form",
-    type=click.Choice(["auto", "parquet", "jsonl"]),
-    default="auto",
-    show_default=True,
-    help="What it is.",
-)
+@in_format_option
 @click.option("--scenarios", multiple=True, required=True, metavar="LIST", help="See above.")
 @click.option("--strategy", default="high_availability", show_default=True)
 @click.option("--config", multiple=True, metavar="KEY=VALUE", help="Wins over the groups' own.")
