@@ -107,7 +107,10 @@ def stop_another(bounce):
 
 
 def kill_the_leader(bounce):
-    name = bounce.crew.group.leader or bounce.bounced
+    # After a bounce of the leader nobody leads until the next answers: only a member of the group
+    # can be missed by the coordinator.
+    bounce.crew.wait(lambda: None if bounce.crew.group.leader else "nobody leads", timeout_s=30)
+    name = bounce.crew.group.leader
     stage = bounce.stage_of(name)
     bounce.crew.kill(name)
     bounce.crew.start(name, stage)
