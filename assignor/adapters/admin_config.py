@@ -1,0 +1,299 @@
+"""Java properties files as Kafka's own tools take them, turned into settings of kafka-python.
+
+One table says what is read; everything else is refused with the nearest name, since a setting that
+is quietly ignored is worst where it should have protected something. Certificates are PEM, in files
+or in the properties themselves (KIP-651): Python reads no Java key stores.
+"""
+
+import difflib
+import os
+import shlex
+import ssl
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import javaproperties
+
+from assignor.errors import ConfigError
+
+FILE_LIMIT: Final = 1 << 20
+"""Bytes of a properties file, or of a PEM file that it names."""
+
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MODULE_BY_MECHANISM: Final = {
+    "PLAIN": "PlainLoginModule",
+    "SCRAM-SHA-256": "ScramLoginModule",
+    "SCRAM-SHA-512": "ScramLoginModule",
+}
+_TLS_VERSIONS: Final = {
+    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}
+_NUMBERS: Final = {
+    "connections.max.idle.ms": "connections_max_idle_ms",
+    "metadata.max.age.ms": "metadata_max_age_ms",
+    "reconnect.backoff.max.ms": "reconnect_backoff_max_ms",
+    "reconnect.backoff.ms": "reconnect_backoff_ms",
+    "request.timeout.ms": "request_timeout_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+}
+_SSL_KEYS: Final = (
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+)
+_STORE_PASSWORDS: Final = ("ssl.keystore.password", "ssl.truststore.password")
+KNOWN_KEYS: Final = tuple(
+    sorted(
+        (
+            *("bootstrap.servers", "client.dns.lookup", "client.id", "default.api.timeout.ms"),
+            *("sasl.jaas.config", "sasl.mechanism", "security.protocol"),
+            *_NUMBERS,
+            *_SSL_KEYS,
+            *_STORE_PASSWORDS,
+        )
+    )
+)
+"""Every key that is taken, sorted."""
+
+Properties = Mapping[str, str]
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """The keys and values of a properties file.
+
+    Raises:
+        ConfigError: it cannot be read, is too long, or has a broken escape.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(FILE_LIMIT + 1)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(raw) > FILE_LIMIT:
+        raise ConfigError(f"{path} has more than {FILE_LIMIT} bytes; it is no command config")
+    try:
+        # Java reads these files as Latin-1; escapes stand for all else.
+        return dict(javaproperties.loads(raw.decode("latin-1")))
+    except ValueError as error:
+        raise ConfigError(f"{path} is no Java properties file: {error}") from None
+
+
+def client_settings(properties: Properties) -> dict[str, Any]:
+    """Keyword arguments of a kafka-python client for these properties.
+
+    `bootstrap.servers` and `default.api.timeout.ms` are the caller's: they are not turned into
+    anything here.
+
+    Raises:
+        ConfigError: an unknown key (with the nearest known one), a value that makes no sense, a
+            mechanism or a kind of key store that is not supported, or a file that cannot be read.
+    """
+    _check_keys(properties)
+    protocol = _one_of(properties, "security.protocol", _PROTOCOLS, "PLAINTEXT")
+    settings: dict[str, Any] = {"security_protocol": protocol}
+    for key, name in _NUMBERS.items():
+        if key in properties:
+            settings[name] = whole_number(key, properties[key])
+    for key, name in (("client.id", "client_id"), ("client.dns.lookup", "client_dns_lookup")):
+        if properties.get(key):
+            settings[name] = properties[key]
+    if protocol.startswith("SASL"):
+        settings |= _sasl(properties)
+    elif "sasl.jaas.config" in properties or "sasl.mechanism" in properties:
+        raise ConfigError(
+            f"sasl settings are given, but security.protocol is {protocol}; "
+            "set it to SASL_SSL (or SASL_PLAINTEXT), or leave them out"
+        )
+    if protocol.endswith("SSL"):
+        settings["ssl_context"] = _ssl_context(properties)
+    elif any(key in properties for key in _SSL_KEYS):
+        raise ConfigError(
+            f"ssl settings are given, but security.protocol is {protocol}; "
+            "set it to SSL or SASL_SSL, or leave them out"
+        )
+    return settings
+
+
+def whole_number(key: str, text: str) -> int:
+    """A number of milliseconds, 1 or more.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        raise ConfigError(f"{key} is {text!r}; give a whole number above 0")
+    return int(text)
+
+
+def _check_keys(properties: Properties) -> None:
+    for key in sorted(properties):
+        if key not in KNOWN_KEYS:
+            near = difflib.get_close_matches(key, KNOWN_KEYS, n=1, cutoff=0.6)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(KNOWN_KEYS)}"
+            raise ConfigError(f"{key} is not supported here; {hint}")
+
+
+def _one_of(properties: Properties, key: str, allowed: tuple[str, ...], default: str) -> str:
+    value = properties.get(key, default).strip()
+    if value not in allowed:
+        raise ConfigError(f"{key} is {value!r}; supported are {', '.join(allowed)}")
+    return value
+
+
+def _sasl(properties: Properties) -> dict[str, Any]:
+    if "sasl.mechanism" not in properties:
+        raise ConfigError(
+            "sasl.mechanism is missing (Kafka's default GSSAPI is not supported here); "
+            f"set one of {', '.join(_MODULE_BY_MECHANISM)}"
+        )
+    mechanism = _one_of(properties, "sasl.mechanism", tuple(_MODULE_BY_MECHANISM), "")
+    user, password = jaas_login(properties.get("sasl.jaas.config", ""), mechanism)
+    return {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": user,
+        "sasl_plain_password": password,
+    }
+
+
+def jaas_login(text: str, mechanism: str) -> tuple[str, str]:
+    """User name and password of a `sasl.jaas.config`.
+
+    One entry: `package.Module flag key="value" ... ;`. Messages never show a value.
+
+    Raises:
+        ConfigError: it is not of that form, is of another mechanism's module, or lacks one of them.
+    """
+    module = _MODULE_BY_MECHANISM[mechanism]
+    form = f'sasl.jaas.config is to be `...{module} required username="..." password="...";`'
+    words = shlex.shlex(text, posix=True, punctuation_chars=";")
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        found = list(words)
+    except ValueError:
+        raise ConfigError(f"{form}; a quote is left open") from None
+    if found.count(";") != 1 or found[-1:] != [";"] or len(found) < 3:  # noqa: PLR2004 name flag ;
+        raise ConfigError(f"{form}; it is one entry that ends with a semicolon")
+    name = found[0].rsplit(".", 1)[-1]
+    if name != module:
+        raise ConfigError(f"{form}; it names {name}, and sasl.mechanism is {mechanism}")
+    options = dict(option.partition("=")[::2] for option in found[2:-1])
+    missing = [key for key in ("username", "password") if not options.get(key)]
+    if missing:
+        raise ConfigError(f"{form}; {' and '.join(missing)} missing")
+    return options["username"], options["password"]
+
+
+def _ssl_context(properties: Properties) -> ssl.SSLContext:
+    for key in _STORE_PASSWORDS:
+        if properties.get(key):
+            raise ConfigError(
+                f"{key} is for Java key stores, which cannot be read here; convert the store to "
+                "PEM (keytool -importkeystore to PKCS12, then openssl pkcs12) and set type PEM"
+            )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _limit_versions(context, properties)
+    algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip()
+    if algorithm.lower() not in ("", "https"):
+        raise ConfigError(
+            f"ssl.endpoint.identification.algorithm is {algorithm!r}; give https, or nothing for "
+            "no check of the host's name"
+        )
+    context.check_hostname = bool(algorithm)
+    trusted = _pem(properties, "truststore", "ssl.truststore.certificates")
+    try:
+        if trusted is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(cadata=trusted)
+    except (ssl.SSLError, ValueError):
+        raise ConfigError("the trust store has no certificate in PEM form") from None
+    _load_own(context, properties)
+    return context
+
+
+def _limit_versions(context: ssl.SSLContext, properties: Properties) -> None:
+    names = [name.strip() for name in properties.get("ssl.enabled.protocols", "").split(",")]
+    names = [name for name in names if name]
+    wrong = [name for name in names if name not in _TLS_VERSIONS]
+    if wrong:
+        known = ", ".join(_TLS_VERSIONS)
+        raise ConfigError(f"ssl.enabled.protocols has {wrong[0]}; supported are {known}")
+    if names:
+        context.minimum_version = min(_TLS_VERSIONS[name] for name in names)
+        context.maximum_version = max(_TLS_VERSIONS[name] for name in names)
+
+
+def _load_own(context: ssl.SSLContext, properties: Properties) -> None:
+    """Load the client's own certificate and key, where there are any."""
+    chain = properties.get("ssl.keystore.certificate.chain")
+    key = properties.get("ssl.keystore.key")
+    if (chain is None) != (key is None):
+        raise ConfigError(
+            "ssl.keystore.certificate.chain and ssl.keystore.key go together; give both or neither"
+        )
+    inline = None if chain is None or key is None else f"{key}\n{chain}\n"
+    own = _pem(properties, "keystore", None, inline=inline)
+    if own is None:
+        return
+    password = properties.get("ssl.key.password")
+    # Python loads private keys from files only. mkstemp's are for this user alone.
+    handle, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w", encoding="ascii", errors="replace") as file:
+            file.write(own)
+        # Without a password openssl would ask the terminal for it.
+        context.load_cert_chain(name, password=password if password is not None else _no_password)
+    except (ssl.SSLError, ValueError):
+        raise ConfigError(
+            "the key store does not hold a private key and its certificate in PEM form that "
+            "ssl.key.password opens"
+        ) from None
+    finally:
+        Path(name).unlink()
+
+
+def _no_password() -> str:
+    raise ValueError("no password")
+
+
+def _pem(
+    properties: Properties, store: str, inline_key: str | None, *, inline: str | None = None
+) -> str | None:
+    """PEM text of a store, from the properties or from its file; None where there is none."""
+    location = properties.get(f"ssl.{store}.location")
+    kind = properties.get(f"ssl.{store}.type", "PEM").upper()
+    if inline_key is not None:
+        inline = properties.get(inline_key)
+    if location is not None and inline is not None:
+        raise ConfigError(f"the {store} is given as a file and in the properties; give one of them")
+    if location is None:
+        return inline
+    text = _read_text(Path(location), f"ssl.{store}.location")
+    if kind != "PEM" or "-----BEGIN" not in text:
+        raise ConfigError(
+            f"ssl.{store}.location is no PEM file ({kind}); convert it (keytool -importkeystore "
+            f"to PKCS12, then openssl pkcs12) and set ssl.{store}.type=PEM"
+        )
+    return text
+
+
+def _read_text(path: Path, key: str) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(FILE_LIMIT + 1)
+    except OSError as error:
+        raise ConfigError(f"{key}: {path} cannot be read: {error.strerror or error}") from None
+    if len(raw) > FILE_LIMIT:
+        raise ConfigError(f"{key}: {path} has more than {FILE_LIMIT} bytes")
+    return raw.decode("ascii", errors="replace")
