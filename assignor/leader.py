@@ -9,18 +9,20 @@ says it owns, and is reported.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.answers import GroupRequest, MemberAnswer, NativeMember, build_answers
+from assignor.answers import GroupRequest, MemberAnswer, NativeMember, Placement, build_answers
 from assignor.attempts import NO_FAILURES, StrategyFailures
 from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused
-from assignor.partitions import TaskPlan, plan_tasks
+from assignor.partitions import TaskPlan, plan_tasks, without_subtopologies
 from assignor.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
 from assignor.state import Strategy
 from assignor.sticky import sticky
 from assignor.subscriptions import (
     GroupMember,
     ReadMember,
+    previous_standbys,
+    previous_tasks,
     read_member,
     versions_of,
     wants_shutdown,
@@ -68,6 +70,7 @@ class GroupAnswer:
         joined: (member id, used version, latest supported version) of every readable member.
         warnings: what the operator should hear of.
         withheld: member id -> partitions that it waits for until their owners give them up.
+        moved_tasks: active tasks that leave the process they ran on.
         lags: process id -> lags, to be handed in as `LeaderKnowledge.lags_before` next time.
         failures: of the strategy, to be handed in as `LeaderKnowledge.failures` next time; the
             leader's own answer asks for a follow-up rebalance when it is time to try again.
@@ -81,6 +84,7 @@ class GroupAnswer:
     lags: Mapping[str, Mapping[TaskId, int]]
     withheld: Mapping[str, tuple[TopicPartition, ...]]
     failures: StrategyFailures = NO_FAILURES
+    moved_tasks: int = 0
 
 
 NOTHING_KNOWN = LeaderKnowledge()
@@ -114,12 +118,12 @@ def assign_group(
         raise LeaderRefused(decision.refusal.why)
     if any(wants_shutdown(one) for one in read):
         decision = _shut_down(decision)
-    plan = plan_tasks(settings.subtopologies, partition_counts)
-    warnings = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    whole = plan_tasks(settings.subtopologies, partition_counts)
+    waiting = _waiting(read, whole, knowledge)
+    plan = without_subtopologies(whole, waiting)
     quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
-    warnings += [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
     placed = _placed(settings, read, plan, decision, knowledge)
-    warnings += placed.warnings
+    warnings = [*_gaps(plan, waiting, quarantined), *placed.warnings]
     held_back = Withheld(placement=placed.placement, partitions_by_member={})
     if _withholds(settings.release):
         held_back = withhold(read, plan, placed.placement)
@@ -145,7 +149,43 @@ def assign_group(
         lags=placed.lags,
         withheld=held_back.partitions_by_member,
         failures=placed.failures,
+        moved_tasks=_moved(read, plan, placed.placement),
     )
+
+
+def _moved(read: Sequence[ReadMember], plan: TaskPlan, placement: Placement) -> int:
+    """How many active tasks leave the process they ran on; withheld ones are on their way."""
+    ran: dict[TaskId, set[str]] = {}
+    for one in read:
+        for task in previous_tasks(one, plan.task_by_partition):
+            ran.setdefault(task, set()).add(one.client)
+    return sum(
+        one.client not in ran.get(task, {one.client})
+        for one in read
+        for task in placement.active_by_member.get(one.member.member_id, ())
+    )
+
+
+def _waiting(
+    read: Sequence[ReadMember], plan: TaskPlan, knowledge: LeaderKnowledge
+) -> dict[int, str]:
+    """Subtopologies without tasks this time; one that ran goes on while nothing speaks against."""
+    if not knowledge.waits:
+        return {}
+    ran = {t.subtopology for one in read for t in previous_tasks(one, plan.task_by_partition)}
+    ran |= {t.subtopology for one in read for t in previous_standbys(one)}
+    return {
+        part: one.why for part, one in knowledge.waits.items() if one.refused or part not in ran
+    }
+
+
+def _gaps(
+    plan: TaskPlan, waiting: Mapping[int, str], quarantined: Mapping[str, str]
+) -> list[str]:
+    """What the operator should hear of topics, subtopologies and members that are left out."""
+    told = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    told += [f"subtopology {part} waits: {why}" for part, why in sorted(waiting.items())]
+    return told + [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
 
 
 def _joined(read: Sequence[ReadMember]) -> tuple[tuple[str, int, int], ...]:
@@ -194,7 +234,10 @@ def _natives(release: Release, read: Sequence[ReadMember]) -> dict[str, NativeMe
                 (v for v in release.native_versions if v <= theirs), default=EARLIEST_NATIVE_VERSION
             )
             held = None
-            if one.native is not None and one.native.view_epoch >= 0:
+            # A static member gets the view whole: after a restart it gets these very bytes again,
+            # and holds none that a change or a name could be about.
+            is_static = one.native is not None and one.native.instance_id is not None
+            if one.native is not None and one.native.view_epoch >= 0 and not is_static:
                 held = ViewReference(one.native.view_epoch, one.native.view_checksum)
             natives[one.member.member_id] = NativeMember(version=version, held=held)
     return natives

@@ -6,8 +6,8 @@ follow from what is written to them, round by round, and end in an error instead
 round makes no progress (KAFKA-10689, KAFKA-9335).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from assignor.errors import CopartitionMismatch, PartitionCountUnknown
@@ -34,6 +34,32 @@ class TaskPlan:
     stateful_tasks: frozenset[TaskId]
     unknown_topics: tuple[str, ...]
     task_by_partition: Mapping[TopicPartition, TaskId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtopologyWaits:
+    """Why the tasks of a subtopology are not handed out.
+
+    Attributes:
+        why: one sentence.
+        refused: it cannot work as it is, so that tasks which ran do not go on either.
+    """
+
+    why: str
+    refused: bool = False
+
+
+def without_subtopologies(plan: TaskPlan, ids: Collection[int]) -> TaskPlan:
+    """The plan without the tasks of some subtopologies; the partition counts stay."""
+    if not ids:
+        return plan
+    kept = {t: inputs for t, inputs in plan.partitions_by_task.items() if t.subtopology not in ids}
+    return replace(
+        plan,
+        partitions_by_task=kept,
+        stateful_tasks=plan.stateful_tasks & kept.keys(),
+        task_by_partition={p: task for task, inputs in kept.items() for p in inputs},
+    )
 
 
 def plan_tasks(

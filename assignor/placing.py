@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from assignor.answers import Placement
 from assignor.attempts import NO_FAILURES, Attempt, StrategyFailures, attempt
 from assignor.config import AssignmentConfig
-from assignor.partitions import TaskPlan
+from assignor.partitions import SubtopologyWaits, TaskPlan
 from assignor.state import GroupState, Strategy, TaskAssignment, group_state
 from assignor.subscriptions import (
     ReadMember,
@@ -48,6 +48,8 @@ class LeaderKnowledge:
         failures: what the rebalance before left to remember of a strategy that failed.
         leader_id: member id of this leader; its answer carries the time of the next look.
         now_ms: epoch milliseconds.
+        waits: subtopology id -> why its tasks cannot be handed out; tasks that ran already go on,
+            unless the subtopology is refused.
     """
 
     end_offset_sums: Mapping[TaskId, int] | None = None
@@ -55,6 +57,7 @@ class LeaderKnowledge:
     failures: StrategyFailures = NO_FAILURES
     leader_id: str | None = None
     now_ms: int = 0
+    waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
 
 
 def place_tasks(
@@ -81,7 +84,7 @@ def place_tasks(
     """
     task_by_partition = plan.task_by_partition
     held_back = {
-        one.member.member_id: one.member.owned_partitions
+        one.member.member_id: one.member.owned_partitions or ()
         for one in read
         if one.member.member_id in quarantined
     }

@@ -6,6 +6,7 @@ from uuid import UUID
 from assignor import (
     AssignmentConfig,
     GroupMember,
+    LeaderKnowledge,
     LeaderSettings,
     MemberIdentity,
     StreamsMember,
@@ -62,7 +63,7 @@ class Group:
             group_record_limit=self.group_record_limit,
         )
 
-    def round(self, leader, *, extra=()):
+    def round(self, leader, *, extra=(), knowledge=None):
         """Run one generation; returns name -> Received."""
         blobs = [
             GroupMember(member_id=name, user_data=member.subscription()[1])
@@ -74,6 +75,7 @@ class Group:
             [*blobs, *extra],
             {"lines": self.partitions},
             held_view=self.members[leader].view,
+            knowledge=knowledge or LeaderKnowledge(),
         )
         return {
             name: member.receive(

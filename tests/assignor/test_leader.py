@@ -6,12 +6,14 @@ from assignor import (
     AssignmentConfig,
     CopartitionMismatch,
     GroupMember,
+    LeaderKnowledge,
     LeaderRefused,
     LeaderSettings,
     Topology,
     assign_group,
     sticky,
 )
+from assignor.partitions import SubtopologyWaits
 from encoding import AssignorError, TaskId, TopicPartition, decode_assignment
 from probing import find_release
 from tests.assignor.groups import TOPOLOGY, Group, start
@@ -206,3 +208,29 @@ def test_leaders_of_2_4_hand_a_future_member_what_nobody_has():
 
 def test_the_topology_is_read_from_the_settings():
     assert TOPOLOGY.source_topics("app") == ("lines",)
+
+
+def waiting(*, refused):
+    return LeaderKnowledge(waits={0: SubtopologyWaits(why="no changelog", refused=refused)})
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_subtopology_that_waits_gets_no_tasks_and_the_reason_is_told(refused):
+    group = group_of("a", "b")
+    group.round("a", knowledge=waiting(refused=refused))
+    assert group.owners() == {}
+    assert "subtopology 0 waits: no changelog" in group.last.warnings
+
+
+def test_tasks_that_ran_go_on_when_a_new_leader_has_not_looked_yet():
+    group = group_of("a", "b")
+    group.round("a")
+    group.round("b", knowledge=waiting(refused=False))
+    assert sorted(group.owners()) == TASKS
+
+
+def test_tasks_that_ran_stop_when_their_subtopology_cannot_work():
+    group = group_of("a", "b")
+    group.round("a")
+    group.round("b", knowledge=waiting(refused=True))
+    assert group.owners() == {}

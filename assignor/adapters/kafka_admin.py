@@ -1,0 +1,143 @@
+"""`ClusterAccess` by kafka-python: an admin client of its own, with a deadline for every call.
+
+Used by the thread of `LeaderProvider` only. The admin client is quick to give up: whoever waits for
+it can do without.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka import TopicPartition as ClientPartition
+from kafka.admin import ConfigResource, KafkaAdminClient, OffsetSpec
+from kafka.errors import KafkaError
+
+from assignor.embedding import ClusterUnavailable, InternalTopic
+from encoding import TopicPartition
+
+_DEADLINE_MS = 10_000
+_EXISTS = 36
+_Value = TypeVar("_Value")
+
+
+def admin_settings(consumer_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of an admin client that reaches the cluster as a consumer does."""
+    known = KafkaAdminClient.DEFAULT_CONFIG.keys() - {"kafka_client", "metric_reporters"}
+    settings = {name: consumer_config[name] for name in sorted(known & consumer_config.keys())}
+    deadline = min(_DEADLINE_MS, consumer_config.get("request_timeout_ms") or _DEADLINE_MS)
+    name = consumer_config.get("client_id") or "streams-rebalance"
+    return settings | {
+        "client_id": f"{name}-admin",
+        "request_timeout_ms": deadline,
+        "bootstrap_timeout_ms": deadline,
+    }
+
+
+class KafkaAdminAccess:
+    """A cluster through kafka-python's admin client.
+
+    Args:
+        settings: of `KafkaAdminClient`.
+        group_id: whose committed offsets are asked for.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], *, group_id: str) -> None:
+        """Connect.
+
+        Raises:
+            ClusterUnavailable: nobody answered within the deadline.
+        """
+        self._group_id = group_id
+        self._servers = settings.get("bootstrap_servers")
+        self._admin: Any = self._asked(
+            f"no broker of {self._servers} answered", lambda: KafkaAdminClient(**settings)
+        )
+
+    def partition_counts(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """Partitions of the topics that exist."""
+        if not topics:
+            return {}
+        rows = self._asked(
+            "topic metadata cannot be read", lambda: self._admin.describe_topics(list(topics))
+        )
+        return {
+            row["name"]: len(row["partitions"])
+            for row in rows
+            if row["error_code"] == 0 and row["partitions"]
+        }
+
+    def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
+        """`cleanup.policy` of the topics; nothing where this user may not describe settings."""
+        asked = [ConfigResource("TOPIC", t, configs={"cleanup.policy": None}) for t in topics]
+        try:
+            said = self._admin.describe_configs(asked, config_filter="all")
+        except (KafkaError, OSError):
+            # Only a check more: without the right to describe settings, the counts must do.
+            return {}
+        return {
+            topic: values["cleanup.policy"]["value"]
+            for topic, values in said.get("topic", {}).items()
+            if "cleanup.policy" in values
+        }
+
+    def create_topics(
+        self, topics: Sequence[InternalTopic], *, replication_factor: int
+    ) -> Mapping[str, str]:
+        """Create topics, and wait until they have leaders."""
+        wanted = {
+            topic.name: {
+                "num_partitions": topic.partitions,
+                "replication_factor": replication_factor,
+                "configs": dict(topic.configs),
+            }
+            for topic in topics
+        }
+        said = self._asked(
+            f"{', '.join(sorted(wanted))} cannot be created",
+            lambda: self._admin.create_topics(wanted, raise_errors=False),
+        )
+        failed = {
+            row["name"]: f"internal topic {row['name']} cannot be created: "
+            f"{row.get('error_message') or 'error ' + str(row['error_code'])}; "
+            "grant CREATE on the cluster or create it yourself, with "
+            f"{wanted[row['name']]['num_partitions']} partitions"
+            for row in said["topics"]
+            # Another leader was faster: its topic is checked like any that was there before.
+            if row["error_code"] not in {0, _EXISTS}
+        }
+        made = sorted(wanted.keys() - failed.keys())
+        self._asked(
+            f"{', '.join(made)} got no leaders",
+            lambda: self._admin.wait_for_topics(made, timeout_ms=_DEADLINE_MS),
+        )
+        return failed
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """End offsets, uncommitted records included."""
+        asked = {ClientPartition(p.topic, p.partition): OffsetSpec.LATEST for p in partitions}
+        said = self._asked(
+            "end offsets cannot be read",
+            lambda: self._admin.list_partition_offsets(asked, timeout_ms=_DEADLINE_MS),
+        )
+        return {TopicPartition(p.topic, p.partition): at.offset for p, at in said.items()}
+
+    def committed(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """The group's committed offsets."""
+        asked = {self._group_id: [ClientPartition(p.topic, p.partition) for p in partitions]}
+        said = self._asked(
+            "committed offsets cannot be read", lambda: self._admin.list_group_offsets(asked)
+        ).get(self._group_id, {})
+        found = {TopicPartition(p.topic, p.partition): at.offset for p, at in said.items()}
+        return {partition: max(0, found.get(partition, 0)) for partition in partitions}
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._admin.close()
+
+    @staticmethod
+    def _asked(what: str, call: Callable[[], _Value]) -> _Value:
+        try:
+            return call()
+        except (KafkaError, OSError) as error:
+            raise ClusterUnavailable(
+                f"{what}: {type(error).__name__}: {error}".rstrip(": ")
+            ) from error

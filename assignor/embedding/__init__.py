@@ -1,0 +1,48 @@
+"""What an application around the assignor needs: internal topics, end offsets, identity, queries.
+
+Client-neutral. A Kafka client is reached through `ClusterAccess`, whose implementations are in
+`assignor.adapters`; what blocks runs on the thread of `LeaderProvider`, never on a client's own.
+"""
+
+from assignor.embedding.errors import (
+    ClusterUnavailable,
+    MemberStopped,
+    StateDirectoryLocked,
+)
+from assignor.embedding.facts import ClusterFacts, TopicState, knowledge_of
+from assignor.embedding.fatal import ErrorPause, PollErrors, fatal_reason
+from assignor.embedding.internal_topics import (
+    ClusterAccess,
+    InternalTopic,
+    InternalTopicSettings,
+    TopicFound,
+    internal_topics,
+    topic_problem,
+)
+from assignor.embedding.process_id import ProcessDirectory
+from assignor.embedding.provider import LeaderProvider
+from assignor.embedding.queries import KeyHosts, key_hosts, murmur2, partition_for_key
+
+__all__ = [
+    "ClusterAccess",
+    "ClusterFacts",
+    "ClusterUnavailable",
+    "ErrorPause",
+    "InternalTopic",
+    "InternalTopicSettings",
+    "KeyHosts",
+    "LeaderProvider",
+    "MemberStopped",
+    "PollErrors",
+    "ProcessDirectory",
+    "StateDirectoryLocked",
+    "TopicFound",
+    "TopicState",
+    "fatal_reason",
+    "internal_topics",
+    "key_hosts",
+    "knowledge_of",
+    "murmur2",
+    "partition_for_key",
+    "topic_problem",
+]

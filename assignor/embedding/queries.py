@@ -1,0 +1,102 @@
+"""Interactive queries: which host has the state of a key.
+
+The partition of a key is the one that Kafka's producers choose (murmur2 over the key's bytes), over
+the widest source topic of the store's subtopology. The number of partitions comes from metadata,
+never from the host map: partitions whose host has no endpoint are missing there, and counting what
+is left routes keys to the wrong host.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from assignor.errors import MissingSourceTopic
+from assignor.routing import HostMap, Routing
+from encoding import HostInfo, TopicPartition
+
+_SEED = 0x9747B28C
+_MIX = 0x5BD1E995
+_32 = 0xFFFFFFFF
+_WORD = 4
+Partitioner = Callable[[bytes, int], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyHosts:
+    """Where the state of a key is.
+
+    Attributes:
+        partition: of the store's input.
+        active: the host that writes it, or None while nobody with an endpoint does.
+        standby: hosts with a copy, sorted.
+    """
+
+    partition: int
+    active: HostInfo | None
+    standby: tuple[HostInfo, ...]
+
+
+def murmur2(data: bytes) -> int:
+    """The hash of Kafka's default partitioner, as an unsigned 32-bit number.
+
+    >>> murmur2(b"21") - 2**32
+    -973932308
+    """
+    hashed = _SEED ^ len(data)
+    whole = len(data) - len(data) % _WORD
+    for at in range(0, whole, _WORD):
+        word = int.from_bytes(data[at : at + _WORD], "little") * _MIX & _32
+        word = (word ^ word >> 24) * _MIX & _32
+        hashed = hashed * _MIX & _32 ^ word
+    rest = data[whole:]
+    if rest:
+        hashed = (hashed ^ int.from_bytes(rest, "little")) * _MIX & _32
+    hashed = (hashed ^ hashed >> 13) * _MIX & _32
+    return hashed ^ hashed >> 15
+
+
+def partition_for_key(key: bytes, partitions: int) -> int:
+    """The partition that Kafka's default partitioner chooses for a serialised key.
+
+    >>> partition_for_key(b"hello", 4)
+    1
+    """
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def key_hosts(
+    routing: Routing,
+    topics: Sequence[str],
+    partition_counts: Mapping[str, int],
+    key: bytes,
+    *,
+    partitioner: Partitioner = partition_for_key,
+) -> KeyHosts:
+    """The hosts of a key.
+
+    Args:
+        routing: who serves what, as of the last assignment.
+        topics: source topics of the store's subtopology.
+        partition_counts: topic -> partitions.
+        key: as it is on the wire.
+        partitioner: (key, partitions) -> partition; whatever wrote the topics.
+
+    Raises:
+        MissingSourceTopic: no count is known for any of the topics.
+    """
+    widest = max(
+        (t for t in topics if t in partition_counts), key=partition_counts.__getitem__, default=""
+    )
+    if not widest:
+        raise MissingSourceTopic(topics)
+    partition = partitioner(key, partition_counts[widest])
+    wanted = TopicPartition(widest, partition)
+    active = _serving(routing.active, wanted)
+    return KeyHosts(
+        partition=partition,
+        active=active[0] if active else None,
+        standby=_serving(routing.standby, wanted),
+    )
+
+
+def _serving(hosts: HostMap, wanted: TopicPartition) -> tuple[HostInfo, ...]:
+    return tuple(sorted(host for host, partitions in hosts.items() if wanted in partitions))

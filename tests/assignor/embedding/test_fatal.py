@@ -1,0 +1,59 @@
+"""Errors of poll: which end a member, and how the others are paused for."""
+
+import pytest
+from kafka import errors as kafka_errors
+
+from assignor.embedding import MemberStopped, PollErrors, fatal_reason
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "FencedInstanceIdError",
+        "GroupAuthorizationFailedError",
+        "GroupMaxSizeReachedError",
+        "InconsistentGroupProtocolError",
+        "InvalidSessionTimeoutError",
+        "SaslAuthenticationFailedError",
+        "TopicAuthorizationFailedError",
+        "UnsupportedVersionError",
+    ],
+)
+def test_these_errors_of_the_client_end_the_member_with_what_to_do(name):
+    error = getattr(kafka_errors, name)()
+    with pytest.raises(MemberStopped, match=name) as stopped:
+        PollErrors().failed(error)
+    assert ": " in str(stopped.value)
+    assert stopped.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        kafka_errors.KafkaConnectionError(),
+        kafka_errors.UnknownMemberIdError(),
+        kafka_errors.RebalanceInProgressError(),
+        ConnectionResetError("by peer"),
+    ],
+)
+def test_these_pass_and_are_waited_for(error):
+    assert fatal_reason(error) is None
+    assert PollErrors().failed(error).wait_ms == 100
+
+
+def test_pauses_double_up_to_ten_seconds_and_a_good_poll_forgets_them():
+    errors = PollErrors()
+    waits = [errors.failed(OSError("x")).wait_ms for _ in range(10)]
+    assert waits[:3] == [100, 200, 400]
+    assert waits[-1] == 10_000
+    errors.succeeded()
+    assert errors.failed(OSError("x")).wait_ms == 100
+
+
+def test_the_cause_of_an_error_counts_and_a_circle_of_causes_ends():
+    wrapped = RuntimeError("poll")
+    wrapped.__cause__ = kafka_errors.FencedInstanceIdError()
+    assert "group.instance.id" in fatal_reason(wrapped)
+    one, two = RuntimeError(), RuntimeError()
+    one.__cause__, two.__cause__ = two, one
+    assert fatal_reason(one) is None

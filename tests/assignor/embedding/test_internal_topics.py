@@ -1,0 +1,131 @@
+"""Which internal topics there must be, and what is refused; plans without a broker."""
+
+import pytest
+
+from assignor import Topology, plan_tasks
+from assignor.embedding import (
+    ClusterFacts,
+    InternalTopicSettings,
+    TopicFound,
+    TopicState,
+    internal_topics,
+    knowledge_of,
+    topic_problem,
+)
+from encoding import TaskId, TopicPartition
+
+REPARTITIONED = (
+    Topology()
+    .add_repartition_topic("by-word")
+    .add_source("lines", topics=["lines"])
+    .add_sink("out", topic="by-word", parents=["lines"])
+    .add_source("words", topics=["by-word"])
+    .add_processor("count", parents=["words"])
+    .add_state_store("counts", processors=["count"])
+)
+PARTS = REPARTITIONED.subtopologies("app")
+COUNTS = "app-counts-changelog"
+BY_WORD = "app-by-word-repartition"
+
+
+def wanted(**counts):
+    plan = plan_tasks(PARTS, counts)
+    return {topic.name: topic for topic in internal_topics(PARTS, plan)}
+
+
+def test_names_counts_and_policies_are_those_of_kafka_streams():
+    topics = wanted(lines=4)
+    assert sorted(topics) == [BY_WORD, COUNTS]
+    assert [topics[n].partitions for n in (BY_WORD, COUNTS)] == [4, 4]
+    assert topics[COUNTS].configs["cleanup.policy"] == "compact"
+    assert topics[BY_WORD].configs["cleanup.policy"] == "delete"
+    assert topics[BY_WORD].configs["retention.ms"] == "-1"
+
+
+def test_nothing_is_wanted_while_the_count_of_the_input_is_unknown():
+    assert wanted() == {}
+
+
+def test_a_source_topic_that_serves_as_changelog_is_nobodys_to_create():
+    topology = (
+        Topology()
+        .add_source("t", topics=["table"])
+        .add_processor("p", parents=["t"])
+        .add_state_store("s", processors=["p"], source_topic="table")
+    )
+    parts = topology.subtopologies("app")
+    assert internal_topics(parts, plan_tasks(parts, {"table": 2})) == ()
+
+
+def test_settings_of_the_application_go_over_the_chosen_ones():
+    plan = plan_tasks(PARTS, {"lines": 1})
+    settings = InternalTopicSettings(configs={"min.insync.replicas": "2"})
+    topics = internal_topics(PARTS, plan, settings)
+    assert all(topic.configs["min.insync.replicas"] == "2" for topic in topics)
+
+
+def test_a_wrong_count_is_refused_with_both_numbers():
+    problem = topic_problem(wanted(lines=4)[COUNTS], TopicFound(partitions=3))
+    assert "has 3 partitions, 4 are needed" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "is_refused"),
+    [
+        (COUNTS, "compact", False),
+        (COUNTS, "compact,delete", False),
+        (COUNTS, None, False),
+        (COUNTS, "delete", True),
+        (BY_WORD, "delete", False),
+        (BY_WORD, "compact", True),
+        (BY_WORD, "delete, compact", True),
+    ],
+)
+def test_a_policy_that_loses_records_is_refused(name, policy, is_refused):
+    found = TopicFound(partitions=4, cleanup_policy=policy)
+    assert bool(topic_problem(wanted(lines=4)[name], found)) is is_refused
+
+
+def knowledge(**facts):
+    return knowledge_of(ClusterFacts(**facts), PARTS, plan_tasks(PARTS, {"lines": 2}))
+
+
+GOOD = {BY_WORD: TopicState(partitions=2), COUNTS: TopicState(partitions=2)}
+
+
+def test_both_sides_of_a_repartition_topic_wait_for_it():
+    waits = knowledge(topics={COUNTS: GOOD[COUNTS]}).waits
+    assert sorted(waits) == [0, 1], "who writes it, and who reads it"
+    assert not any(one.refused for one in waits.values())
+    assert BY_WORD in waits[0].why
+
+
+def test_only_the_subtopology_of_a_missing_changelog_waits():
+    waits = knowledge(topics={BY_WORD: GOOD[BY_WORD]}).waits
+    assert len(waits) == 1
+    assert COUNTS in next(iter(waits.values())).why
+
+
+def test_what_is_refused_goes_before_what_is_not_known():
+    waits = knowledge(topics={COUNTS: TopicState(partitions=9, problem="nine")}).waits
+    told = next(one for one in waits.values() if one.refused)
+    assert told.why == "nine"
+
+
+def test_nothing_waits_when_all_topics_are_there():
+    assert knowledge(topics=GOOD).waits == {}
+
+
+def test_topics_that_were_right_for_other_inputs_are_looked_at_again():
+    waits = knowledge(topics=GOOD | {COUNTS: TopicState(partitions=1)}).waits
+    (one,) = waits.values()
+    assert "had 1 partitions" in one.why
+    assert "2 are needed" in one.why
+    assert not one.refused
+
+
+def test_ends_add_up_by_task_and_a_missing_one_stays_unknown():
+    counting = next(part.id for part in PARTS if part.is_stateful)
+    ends = {TopicPartition(COUNTS, 0): 7}
+    assert knowledge(topics=GOOD, end_offsets=ends).end_offset_sums == {TaskId(counting, 0): 7}
+    assert knowledge(topics=GOOD).end_offset_sums is None

@@ -1,0 +1,98 @@
+"""The identity of a process in its state directory, and the lock on it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from assignor.embedding import ProcessDirectory, StateDirectoryLocked
+from assignor.stores import StoreError
+from encoding import TaskId
+
+OTHER = """
+import sys
+from assignor.embedding import ProcessDirectory, StateDirectoryLocked
+try:
+    place = ProcessDirectory(sys.argv[1])
+except StateDirectoryLocked as error:
+    sys.exit(str(error))
+print(place.process_id)
+"""
+
+
+def in_another_process(path):
+    return subprocess.run(
+        [sys.executable, "-c", OTHER, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+def test_the_process_comes_back_as_who_it_was(tmp_path):
+    place = ProcessDirectory(tmp_path / "state")
+    place.remember(9)
+    first = place.process_id
+    place.close()
+    again = ProcessDirectory(tmp_path / "state")
+    assert (again.process_id, again.remembered_version) == (first, 9)
+    again.close()
+
+
+def test_two_directories_are_two_processes(tmp_path):
+    one, two = ProcessDirectory(tmp_path / "1"), ProcessDirectory(tmp_path / "2")
+    assert one.process_id != two.process_id
+    one.close()
+    two.close()
+
+
+def test_another_process_is_refused_until_the_last_consumer_is_closed(tmp_path):
+    one, two = ProcessDirectory(tmp_path), ProcessDirectory(tmp_path)
+    assert one.process_id == two.process_id
+    one.close()
+    one.close()
+    refused = in_another_process(tmp_path)
+    assert refused.returncode == 1
+    assert f"{tmp_path} is used by another process" in refused.stderr
+    two.close()
+    let_in = in_another_process(tmp_path)
+    assert let_in.stdout.strip() == str(one.process_id)
+
+
+def test_a_killed_process_leaves_no_lock_behind(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", OTHER + "sys.stdout.flush(); sys.stdin.read()", str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    held = holder.stdout.readline().strip()
+    with pytest.raises(StateDirectoryLocked):
+        ProcessDirectory(tmp_path)
+    holder.kill()
+    holder.communicate()
+    place = ProcessDirectory(tmp_path)
+    assert str(place.process_id) == held
+    place.close()
+
+
+def test_broken_content_is_refused_and_lets_go_of_the_lock(tmp_path):
+    (tmp_path / "process").write_bytes(b"not sealed at all")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="process"):
+            ProcessDirectory(tmp_path)
+    assert "locked" not in in_another_process(tmp_path).stderr
+
+
+def test_a_path_that_is_a_file_is_a_sentence(tmp_path):
+    (tmp_path / "state").write_text("")
+    with pytest.raises(StoreError, match="state directory"):
+        ProcessDirectory(tmp_path / "state")
+
+
+def test_state_of_a_task_has_a_directory_of_the_tasks_name(tmp_path):
+    place = ProcessDirectory(tmp_path)
+    assert place.task_dir(TaskId(0, 1)) == tmp_path.resolve() / "0_1"
+    assert place.task_dir(TaskId(0, 1)).is_dir()
+    place.close()

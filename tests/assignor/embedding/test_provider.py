@@ -1,0 +1,223 @@
+"""The thread that looks at the cluster: a cluster in memory, that can be slow or broken."""
+
+import threading
+import time
+
+import pytest
+
+from assignor import Topology
+from assignor.embedding import ClusterUnavailable, LeaderProvider
+
+PARTS = (
+    Topology()
+    .add_source("w", topics=["words"])
+    .add_processor("c", parents=["w"])
+    .add_state_store("counts", processors=["c"])
+    .subtopologies("app")
+)
+CHANGELOG = "app-counts-changelog"
+LIMIT_S = 30
+
+
+class Cluster:
+    """Topics by name; answers like an admin client, counts, fails when told."""
+
+    def __init__(self, **topics):
+        self.topics = dict(topics)
+        self.policy = "compact"
+        self.failure = None
+        self.refusal = ""
+        self.ends = 5
+        self.created, self.closed = [], 0
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def partition_counts(self, topics):
+        assert self.gate.wait(LIMIT_S)
+        if self.failure:
+            raise self.failure
+        return {name: self.topics[name] for name in topics if name in self.topics}
+
+    def cleanup_policies(self, topics):
+        return dict.fromkeys(topics, self.policy)
+
+    def create_topics(self, topics, *, replication_factor):
+        self.created += [topic.name for topic in topics]
+        if self.refusal:
+            return {topic.name: self.refusal for topic in topics}
+        self.topics |= {topic.name: topic.partitions for topic in topics}
+        return {}
+
+    def end_offsets(self, partitions):
+        return dict.fromkeys(partitions, self.ends)
+
+    def committed(self, partitions):
+        return dict.fromkeys(partitions, 3)
+
+    def close(self):
+        self.closed += 1
+
+
+def until(holds):
+    end = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def provider_of():
+    made = []
+
+    def make(cluster, parts=PARTS, **options):
+        provider = LeaderProvider(lambda: cluster, parts, **options)
+        provider.start()
+        made.append(provider)
+        return provider
+
+    yield make
+    for provider in made:
+        provider.close()
+
+
+def looked(provider):
+    until(lambda: provider.facts().partition_counts)
+    return provider.facts()
+
+
+def test_a_follower_looks_and_creates_nothing(provider_of):
+    cluster = Cluster(words=4)
+    provider = provider_of(cluster)
+    provider.join()
+    assert looked(provider).topics == {}
+    assert cluster.created == []
+
+
+def test_a_leader_creates_what_is_missing_and_is_told_when_to_answer_again(provider_of):
+    cluster, ready = Cluster(words=4), threading.Event()
+    provider = provider_of(cluster, on_ready=ready.set)
+    provider.join()
+    used = looked(provider)
+    provider.lead(used, waits=True)
+    assert ready.wait(LIMIT_S)
+    assert cluster.created == [CHANGELOG]
+    facts = provider.facts()
+    assert facts.topics[CHANGELOG].partitions == 4
+    assert len(facts.end_offsets) == 4
+
+
+def test_a_leader_whose_answer_is_still_right_is_left_alone(provider_of):
+    cluster, ready = Cluster(words=4, **{CHANGELOG: 4}), threading.Event()
+    provider = provider_of(cluster, on_ready=ready.set)
+    provider.join()
+    used = looked(provider)
+    cluster.ends = 6
+    provider.lead(used, waits=True)
+    until(lambda: set(provider.facts().end_offsets.values()) == {6})
+    assert not ready.is_set()
+
+
+def test_a_topic_that_was_there_in_time_is_not_missed(provider_of):
+    """The look ends between the reading of the facts and the answer."""
+    cluster, ready = Cluster(words=4, **{CHANGELOG: 4}), threading.Event()
+    provider = provider_of(cluster, on_ready=ready.set)
+    before = provider.facts()
+    provider.join()
+    looked(provider)
+    provider.lead(before, waits=True)
+    assert ready.wait(LIMIT_S)
+
+
+def test_a_wrong_count_is_told_once_and_mended_without_a_restart(provider_of):
+    cluster, said, ready = Cluster(words=4, **{CHANGELOG: 3}), [], threading.Event()
+    provider = provider_of(cluster, on_ready=ready.set, on_error=said.append)
+    provider.join()
+    provider.lead(looked(provider), waits=True)
+    until(lambda: provider.facts().topics)
+    assert "has 3 partitions, 4 are needed" in provider.facts().topics[CHANGELOG].problem
+    cluster.topics[CHANGELOG] = 4
+    assert ready.wait(LIMIT_S)
+    assert len(said) == 1
+    assert cluster.created == []
+
+
+def test_a_topic_that_cannot_be_created_is_a_sentence_and_tried_again(provider_of):
+    cluster, said, ready = Cluster(words=4), [], threading.Event()
+    cluster.refusal = "no rights"
+    provider = provider_of(cluster, on_ready=ready.set, on_error=said.append)
+    provider.join()
+    provider.lead(looked(provider), waits=True)
+    until(lambda: said)
+    assert provider.facts().topics[CHANGELOG].problem == "no rights"
+    cluster.refusal = ""
+    assert ready.wait(LIMIT_S)
+    assert said == ["no rights"]
+
+
+def test_a_cluster_that_is_gone_is_told_once_connected_anew_and_looked_at_again(provider_of):
+    cluster, said = Cluster(words=4), []
+    cluster.failure = ClusterUnavailable("no broker answered")
+    provider = provider_of(cluster, on_error=said.append)
+    provider.join()
+    until(lambda: cluster.closed > 1)
+    assert said == ["no broker answered"]
+    cluster.failure = None
+    looked(provider)
+
+
+def test_whatever_a_client_raises_the_thread_goes_on(provider_of):
+    cluster, said = Cluster(words=4), []
+    cluster.failure = ZeroDivisionError("a defect")
+    provider = provider_of(cluster, on_error=said.append)
+    provider.join()
+    until(lambda: said)
+    assert said == ["ZeroDivisionError: a defect"]
+    cluster.failure = None
+    looked(provider)
+
+
+def test_reading_and_asking_never_wait_for_a_slow_cluster(provider_of):
+    cluster = Cluster(words=4)
+    cluster.gate.clear()
+    provider = provider_of(cluster)
+    provider.join()
+    # All of this happens while the one look is held up.
+    for _ in range(1000):
+        provider.lead(provider.facts(), waits=True)
+        provider.join()
+    assert provider.facts().topics == {}
+    cluster.gate.set()
+    looked(provider)
+
+
+def test_ends_that_are_too_old_are_unknown(provider_of):
+    now = [0.0]
+    provider = provider_of(Cluster(words=4, **{CHANGELOG: 4}), now=lambda: now[0])
+    provider.join()
+    assert looked(provider).end_offsets is not None
+    now[0] = 31.0
+    assert provider.facts().end_offsets is None
+    assert provider.facts().topics, "that a topic is there stays known"
+
+
+def test_a_table_ends_where_the_group_committed(provider_of):
+    parts = (
+        Topology()
+        .add_source("t", topics=["table"])
+        .add_processor("p", parents=["t"])
+        .add_state_store("s", processors=["p"], source_topic="table")
+        .subtopologies("app")
+    )
+    provider = provider_of(Cluster(table=2), parts)
+    provider.join()
+    assert set(looked(provider).end_offsets.values()) == {3}
+
+
+def test_closing_ends_the_thread_and_the_connections(provider_of):
+    cluster = Cluster(words=1)
+    provider = provider_of(cluster)
+    provider.join()
+    looked(provider)
+    provider.close()
+    assert cluster.closed == 1
+    assert not provider._thread.is_alive()
