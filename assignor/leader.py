@@ -118,12 +118,11 @@ def assign_group(
         raise LeaderRefused(decision.refusal.why)
     if any(wants_shutdown(one) for one in read):
         decision = _shut_down(decision)
-    whole = plan_tasks(settings.subtopologies, partition_counts)
-    waiting = _waiting(read, whole, knowledge)
-    plan = without_subtopologies(whole, waiting)
+    plan = plan_tasks(settings.subtopologies, partition_counts)
+    waiting = _waiting(read, plan, knowledge)
+    plan = without_subtopologies(plan, waiting)
     quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
     placed = _placed(settings, read, plan, decision, knowledge)
-    warnings = [*_gaps(plan, waiting, quarantined), *placed.warnings]
     held_back = Withheld(placement=placed.placement, partitions_by_member={})
     if _withholds(settings.release):
         held_back = withhold(read, plan, placed.placement)
@@ -139,13 +138,13 @@ def assign_group(
             limit=settings.group_record_limit,
         )
     )
-    warnings += [budget.warning] if budget.warning else []
+    warnings = [*_gaps(plan, waiting, quarantined), *placed.warnings, budget.warning]
     return GroupAnswer(
         answers=answers,
         decision=decision,
         quarantined=quarantined,
         joined=_joined(read),
-        warnings=tuple(warnings),
+        warnings=tuple(filter(None, warnings)),
         lags=placed.lags,
         withheld=held_back.partitions_by_member,
         failures=placed.failures,
@@ -179,9 +178,7 @@ def _waiting(
     }
 
 
-def _gaps(
-    plan: TaskPlan, waiting: Mapping[int, str], quarantined: Mapping[str, str]
-) -> list[str]:
+def _gaps(plan: TaskPlan, waiting: Mapping[int, str], quarantined: Mapping[str, str]) -> list[str]:
     """What the operator should hear of topics, subtopologies and members that are left out."""
     told = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
     told += [f"subtopology {part} waits: {why}" for part, why in sorted(waiting.items())]
