@@ -11,6 +11,7 @@ from assignor import STRATEGIES, named_strategy
 from spark_assign.batch import HUGE_TASKS, REJECTS, Summary, run_batch
 from spark_assign.command import (
     STATUS,
+    config_option,
     in_format_option,
     job,
     output_options,
@@ -64,7 +65,7 @@ reject go to DIR/{REJECTS} with column, value and reason (exit status 1 if there
     help="What becomes of groups that make no sense.",
 )
 @click.option("--strategy", default="high_availability", show_default=True)
-@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Wins over the groups' own.")
+@config_option
 @click.option(
     "--huge-tasks",
     type=click.IntRange(1),

@@ -54,7 +54,7 @@ def settled(
         load: int [C], active tasks of each client, for choosing among caught-up ones.
     """
     hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
-    active = _now(rows, group, home=home, target=target, hot=hot, load=load)
+    active, target = _now(rows, group, home=home, target=target, hot=hot, load=load)
     wanted = group.config.num_standby_replicas
     _, lag_ok, _ = _look(rows, standbys, group, anywhere)
     is_late = ~lag_ok & (standbys != NOBODY)
@@ -93,8 +93,13 @@ def settled(
     )
 
 
-def _now(rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load: Ints) -> Ints:
-    """Who runs each task: the target when it is ready, else the home, else who is caught up."""
+def _now(
+    rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load: Ints
+) -> tuple[Ints, Ints]:
+    """Who runs each task: the target when it is ready, else the home, else who is caught up.
+
+    And the targets, for a task that starts sooner elsewhere from nothing belongs there.
+    """
     at_target = (rows.copy_client == target[:, None]) & (rows.copy_client >= 0)
     ready = np.where(
         at_target.any(axis=1), (at_target & hot).any(axis=1), group.starts_anywhere(rows)
@@ -108,9 +113,27 @@ def _now(rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load
         share = np.append(load / np.maximum(group.capacity, 1), 0.0)[client]
         place = np.lexsort((client, share, ~able), axis=1)[:, 0]
         lines = np.arange(len(waiting))
-        chosen = np.where(able[lines, place], client[lines, place], target[waiting])
-        now[waiting] = chosen
-    return now
+        is_able = able[lines, place]
+        now[waiting] = np.where(is_able, client[lines, place], target[waiting])
+        late = waiting[~is_able & group.starts_anywhere(rows)[waiting]]
+        now[late] = _fresh(rows, group, late, target[late])
+        target = target.copy()
+        target[late] = now[late]
+    return now, target
+
+
+def _fresh(rows: Rows, group: Group, index: Ints, target: Ints) -> Ints:
+    """Int [M]: a client without a copy, for tasks that start sooner from nothing than from theirs.
+
+    The next one behind the target that has threads; the target where all have copies.
+    """
+    usable = np.flatnonzero(group.capacity > 0)
+    behind = np.arange(1, rows.copy_client.shape[1] + 2)
+    places = np.searchsorted(usable, target)[:, None] + behind[None, :]
+    client = usable[places % len(usable)]
+    is_free = ~(client[:, :, None] == rows.copy_client[index][:, None, :]).any(axis=2)
+    first = client[np.arange(len(index)), is_free.argmax(axis=1)]
+    return np.where(is_free.any(axis=1), first, target)
 
 
 def _look(rows: Rows, clients: Ints, group: Group, anywhere: Bools) -> tuple[Bools, Bools, Bools]:

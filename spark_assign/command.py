@@ -69,6 +69,16 @@ def in_format_option(command: _Command) -> _Command:
     )(command)
 
 
+def config_option(command: _Command) -> _Command:
+    """--config, as often as it is given."""
+    return click.option(
+        "--config",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A setting by Kafka's name; wins over a group's own.",
+    )(command)
+
+
 def output_options(command: _Command) -> _Command:
     """--out, --overwrite and --format."""
     for option in (

@@ -11,6 +11,7 @@ from assignor.stores import PlanStore
 from spark_assign.collapse_group import STRATEGIES
 from spark_assign.command import (
     STATUS,
+    config_option,
     in_format_option,
     job,
     output_options,
@@ -62,7 +63,7 @@ Examples:
     show_default=True,
     help="sticky moves everything at once, without warm-ups.",
 )
-@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Wins over the group's own.")
+@config_option
 @output_options
 @spark_options
 def group(**given: Any) -> None:

@@ -9,6 +9,7 @@ import click
 from assignor import named_strategy
 from spark_assign.command import (
     STATUS,
+    config_option,
     in_format_option,
     job,
     output_options,
@@ -54,7 +55,7 @@ Exit status 1 also when a case cannot be, or never settles.
 @in_format_option
 @click.option("--scenarios", multiple=True, required=True, metavar="LIST", help="See above.")
 @click.option("--strategy", default="high_availability", show_default=True)
-@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Wins over the groups' own.")
+@config_option
 @click.option(
     "--restore-rate",
     type=click.IntRange(1),

@@ -29,6 +29,18 @@ def test_help_of_the_group_names_every_command():
     assert all(f"  {name} " in listed for name in COMMANDS)
 
 
+def option_of(name, option):
+    command = main.get_command(None, name)
+    [found] = [one for one in command.params if option in one.opts]
+    return found.to_info_dict()
+
+
+@pytest.mark.parametrize("option", ["--config", "--in-format", "--out", "--overwrite", "--format"])
+def test_commands_that_share_an_option_declare_it_alike(option):
+    first, *others = (option_of(name, option) for name in ("batch", "group", "whatif"))
+    assert others == [first, first]
+
+
 SAID = {
     "[PATH_NOT_FOUND] Path does not exist: file:/data/in.parquet. SQLSTATE: 42K03": (
         "there is no /data/in.parquet; give a file, a directory or a glob",
