@@ -79,6 +79,7 @@ def test_other_rooms_are_entered_by_the_front_door():
 
 DOORS = {
     "assignor": ("adapters.kafka_python", "cli.lazy", "stores"),
+    "probing": ("features",),
     "system_tests": ("broker", "coordinator", "live", "sim", "trace"),
 }
 

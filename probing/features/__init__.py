@@ -1,0 +1,86 @@
+"""Feature levels: supported ranges, finalized levels, updates; sans-IO (KIP-584, KIP-778)."""
+
+from probing.features.decide import REQUEST_RULES, decide_update
+from probing.features.kafka_table import (
+    KAFKA_FEATURES,
+    KAFKA_RELEASES,
+    METADATA_VERSION,
+    KafkaRelease,
+    default_levels,
+    find_kafka_release,
+)
+from probing.features.levels import (
+    FIRST_EPOCH,
+    MAX_LEVEL,
+    NO_EPOCH,
+    UNKNOWN_LEVELS,
+    FeatureError,
+    FinalizedLevels,
+    LevelRange,
+    advertised_range,
+    newest_levels,
+)
+from probing.features.native_table import (
+    ASSIGNMENT_PROTOCOL,
+    NATIVE_FEATURES,
+    PERSISTENT_METADATA,
+    TASK_PLACEMENT,
+    native_features,
+)
+from probing.features.rules import UPDATE_RULES
+from probing.features.table import Feature, FeatureTable, Level
+from probing.features.update import (
+    Change,
+    ControllerView,
+    FeatureUpdate,
+    LevelRecord,
+    NodeSupport,
+    Role,
+    UpdateError,
+    UpdateKind,
+    UpdateModel,
+    UpdateOutcome,
+    UpdateRequest,
+    UpdateResult,
+)
+
+__all__ = [
+    "ASSIGNMENT_PROTOCOL",
+    "FIRST_EPOCH",
+    "KAFKA_FEATURES",
+    "KAFKA_RELEASES",
+    "MAX_LEVEL",
+    "METADATA_VERSION",
+    "NATIVE_FEATURES",
+    "NO_EPOCH",
+    "PERSISTENT_METADATA",
+    "REQUEST_RULES",
+    "TASK_PLACEMENT",
+    "UNKNOWN_LEVELS",
+    "UPDATE_RULES",
+    "Change",
+    "ControllerView",
+    "Feature",
+    "FeatureError",
+    "FeatureTable",
+    "FeatureUpdate",
+    "FinalizedLevels",
+    "KafkaRelease",
+    "Level",
+    "LevelRange",
+    "LevelRecord",
+    "NodeSupport",
+    "Role",
+    "UpdateError",
+    "UpdateKind",
+    "UpdateModel",
+    "UpdateOutcome",
+    "UpdateRequest",
+    "UpdateResult",
+    "advertised_range",
+    "decide_update",
+    "default_levels",
+    "find_kafka_release",
+    "native_features",
+    "newest_levels",
+]

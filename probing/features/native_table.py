@@ -1,0 +1,94 @@
+"""Our own features: what members of a group agree on, beyond Kafka.
+
+``assignment.protocol``'s levels are the versions of the wire themselves, so that a finalized level
+caps what members write. ``persistent.metadata.version`` is KIP-384's setting as a level.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from encoding import KAFKA_VERSIONS, KNOWN_VERSIONS
+from probing.features.table import Feature, FeatureTable, Level
+
+ASSIGNMENT_PROTOCOL: Final = "assignment.protocol"
+TASK_PLACEMENT: Final = "task.placement"
+PERSISTENT_METADATA: Final = "persistent.metadata.version"
+
+_FIRST_RELEASE: Final = "0.1"
+
+
+def _protocol(versions: Sequence[int]) -> Feature:
+    return Feature(
+        name=ASSIGNMENT_PROTOCOL,
+        levels=tuple(
+            Level(
+                number=version,
+                name=f"v{version}",
+                release=_FIRST_RELEASE,
+                changed=(
+                    f"members write Kafka's layout {version}"
+                    if version in KAFKA_VERSIONS
+                    else f"members write our own layout {version}"
+                ),
+                # Each rebalance writes every blob anew: nothing old has to be read again.
+                compatible_back=True,
+            )
+            for version in sorted(versions)
+        ),
+        governs="the highest version in which members write subscriptions and leaders answer",
+        is_always_on=True,
+    )
+
+
+_PLACEMENT: Final = Feature(
+    name=TASK_PLACEMENT,
+    levels=(
+        Level(
+            number=1,
+            name="kafka",
+            release=_FIRST_RELEASE,
+            changed="tasks go where Kafka's high availability assignor puts them (KIP-441)",
+            compatible_back=True,
+        ),
+        Level(
+            number=2,
+            name="even",
+            release=_FIRST_RELEASE,
+            changed="tasks are placed by the strategy of the leader's settings, ours by default",
+            compatible_back=True,
+        ),
+    ),
+    governs="which strategies a leader may place tasks with",
+    is_always_on=True,
+)
+
+_PERSISTED: Final = Feature(
+    name=PERSISTENT_METADATA,
+    levels=(
+        Level(
+            number=1,
+            name="1",
+            release=_FIRST_RELEASE,
+            changed="the first format of every file and record that outlives a member",
+            compatible_back=True,
+        ),
+        Level(
+            number=2,
+            name="2",
+            release=_FIRST_RELEASE,
+            changed="the second format: a program that knows the first only cannot read it",
+            compatible_back=False,
+        ),
+    ),
+    governs="the formats in which stores are written; all known ones are read (KIP-384)",
+    is_always_on=True,
+)
+
+
+def native_features(versions: Sequence[int] = KNOWN_VERSIONS) -> FeatureTable:
+    """Return our features for a program that writes these versions of the assignment protocol."""
+    return FeatureTable(features=(_protocol(versions), _PERSISTED, _PLACEMENT))
+
+
+NATIVE_FEATURES: Final = native_features()
+"""Our features and all their released levels."""

@@ -1,0 +1,240 @@
+"""The tables of the controller: what forbids an update, in order, with the sentence and the error.
+
+First row that holds, wins; the last row always holds. One table per model, put together from named
+rows. KIP-584 and KIP-778; the rows that say so are ours or Kafka's.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from probing.features.numbers import UpdateNumbers
+from probing.features.update import UpdateError, UpdateKind, UpdateModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateRule:
+    """One row: when it holds, the error, and the sentence for people.
+
+    ``why`` is a format string over the attributes of ``UpdateNumbers``.
+    """
+
+    name: str
+    holds: Callable[[UpdateNumbers], bool]
+    error: UpdateError
+    why: str
+
+
+_UNKNOWN: Final = UpdateRule(
+    name="unknown feature",
+    holds=lambda n: n.feature is None,
+    error=UpdateError.INVALID_REQUEST,
+    why="there is no feature {name} here; list the features with describe",
+)
+_DELETE_IS_DOWN: Final = UpdateRule(
+    name="deleted by an upgrade",
+    holds=lambda n: n.update.level < 1 and n.update.kind is UpdateKind.UPGRADE,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} cannot be deleted by an upgrade; ask for a safe or an unsafe downgrade",
+)
+_ALWAYS_ON: Final = UpdateRule(
+    name="cannot be off",
+    holds=lambda n: n.update.level < 1 and n.feature is not None and n.feature.is_always_on,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} cannot be deleted, only lowered; name the level to go down to",
+)
+_NOTHING_TO_DELETE: Final = UpdateRule(
+    name="nothing to delete",
+    holds=lambda n: n.update.level < 1 and n.old == 0,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} has no finalized level that could be deleted",
+)
+_ALREADY_THERE: Final = UpdateRule(
+    name="already there",
+    holds=lambda n: n.new == n.old,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} is finalized at {old} already; leave it out of the request",
+)
+_RAISED_BY_DOWNGRADE: Final = UpdateRule(
+    name="raised by a downgrade",
+    holds=lambda n: n.new > n.old and n.update.kind is not UpdateKind.UPGRADE,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} is finalized at {old}, and {new} is above; ask for an upgrade",
+)
+_LOWERED_BY_UPGRADE: Final = UpdateRule(
+    name="lowered by an upgrade",
+    holds=lambda n: n.is_lower and n.update.kind is UpdateKind.UPGRADE,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} is finalized at {old}, and {new} is below; ask for a downgrade",
+)
+_NODES_CANNOT: Final = UpdateRule(
+    name="a node cannot",
+    holds=lambda n: n.new > 0 and bool(n.cannot),
+    error=UpdateError.FEATURE_UPDATE_FAILED,
+    why="{name} level {new} is not supported by {cannot_said}; bounce them to a release that has"
+    " it, or stop them, then ask again",
+)
+_NO_SUCH_LEVEL: Final = UpdateRule(
+    name="no such level",
+    holds=lambda n: n.new > 0 and n.feature is not None and n.feature.find(n.new) is None,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} never had a level {new}; list its levels with describe",
+)
+_NO_MAJORITY: Final = UpdateRule(
+    name="no majority of the quorum",
+    holds=lambda n: n.new > 0 and n.supporting < n.majority,
+    error=UpdateError.FEATURE_UPDATE_FAILED,
+    why="{name} level {new} has to be supported by {majority} controllers of the quorum, and"
+    " {supporting} are known to: {voters_said}; bounce or start them first",
+)
+_DEPRECATED: Final = UpdateRule(
+    name="deprecated level",
+    holds=lambda n: 0 < n.new < n.floor,
+    error=UpdateError.INVALID_REQUEST,
+    why="{name} level {new} is deprecated: every node starts at {floor} or above, and no program"
+    " of the cluster reads less; take {floor} or more",
+)
+_UNMET: Final = UpdateRule(
+    name="requires another feature",
+    holds=lambda n: n.new > 0 and bool(n.unmet),
+    error=UpdateError.FEATURE_UPDATE_FAILED,
+    why="{name} level {new} requires {unmet}; finalize that first, or in the same request",
+)
+_NEEDED: Final = UpdateRule(
+    name="required by another feature",
+    holds=lambda n: n.is_lower and bool(n.dependent),
+    error=UpdateError.FEATURE_UPDATE_FAILED,
+    why="{name} cannot go down to {new} while {dependent} is finalized, which requires more; lower"
+    " that first, or in the same request",
+)
+_ONE_WAY: Final = UpdateRule(
+    name="no way back",
+    holds=lambda n: n.is_lower and n.feature is not None and not n.feature.has_way_back,
+    error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
+    why="{name} cannot be lowered, not even with losses; keep it at {old}",
+)
+_LOSSY: Final = UpdateRule(
+    name="lossy downgrade",
+    holds=lambda n: bool(n.lossy) and not n.is_unsafe,
+    error=UpdateError.UNSAFE_FEATURE_DOWNGRADE,
+    why="{name} cannot go from {old} to {new} without a loss: level {lossy_name} is not compatible"
+    " back; stay above it, or accept the loss with an unsafe downgrade",
+)
+_APPLIED_LOSSY: Final = UpdateRule(
+    name="unsafe downgrade",
+    holds=lambda n: bool(n.lossy),
+    error=UpdateError.NONE,
+    why="{name} goes from {old} to {new}, and what level {lossy_name} and the lossy ones below it"
+    " brought is dropped",
+)
+_APPLIED: Final = UpdateRule(
+    name="applied",
+    holds=lambda n: True,  # noqa: ARG005 the last row always holds
+    error=UpdateError.NONE,
+    why="{name} goes from {old} to {new}",
+)
+
+_REFUSED: Final = UpdateError.INVALID_UPDATE_VERSION
+
+UPDATE_RULES: Final[dict[UpdateModel, tuple[UpdateRule, ...]]] = {
+    UpdateModel.KIP: (
+        _UNKNOWN,
+        _DELETE_IS_DOWN,
+        _ALWAYS_ON,
+        _NOTHING_TO_DELETE,
+        _ALREADY_THERE,
+        _RAISED_BY_DOWNGRADE,
+        _LOWERED_BY_UPGRADE,
+        _NODES_CANNOT,
+        _NO_SUCH_LEVEL,
+        _NO_MAJORITY,
+        _DEPRECATED,
+        _UNMET,
+        _NEEDED,
+        _ONE_WAY,
+        _LOSSY,
+        _APPLIED_LOSSY,
+        _APPLIED,
+    ),
+    UpdateModel.KAFKA: (
+        UpdateRule(
+            name="negative level",
+            holds=lambda n: n.update.level < 0,
+            error=_REFUSED,
+            why="{name} cannot be set to a level below 0",
+        ),
+        UpdateRule(
+            name="a node cannot",
+            holds=lambda n: bool(n.cannot),
+            error=_REFUSED,
+            why="{name} level {new} is not supported by {cannot_said}",
+        ),
+        UpdateRule(
+            name="a controller cannot",
+            holds=lambda n: bool(n.silent),
+            error=_REFUSED,
+            why="{name} level {new} needs every controller of the quorum, and {silent} may not"
+            " support it",
+        ),
+        UpdateRule(
+            name="lowered by an upgrade",
+            holds=_LOWERED_BY_UPGRADE.holds,
+            error=_REFUSED,
+            why=_LOWERED_BY_UPGRADE.why,
+        ),
+        UpdateRule(
+            name="raised by a downgrade",
+            holds=_RAISED_BY_DOWNGRADE.holds,
+            error=_REFUSED,
+            why=_RAISED_BY_DOWNGRADE.why,
+        ),
+        UpdateRule(
+            name="no such level",
+            holds=lambda n: n.feature is None or (n.new > 0 and n.feature.find(n.new) is None),
+            error=_REFUSED,
+            why="{name} has no level {new}",
+        ),
+        UpdateRule(
+            name="too low to be logged",
+            holds=lambda n: (
+                n.feature is not None
+                and n.new < n.feature.lowest_settable
+                and n.feature.is_always_on
+            ),
+            error=_REFUSED,
+            why="{name} level {new} is from before levels were kept in the log",
+        ),
+        UpdateRule(
+            name="no way back",
+            holds=_ONE_WAY.holds,
+            error=_REFUSED,
+            why=_ONE_WAY.why,
+        ),
+        UpdateRule(
+            name="lossy downgrade",
+            holds=lambda n: bool(n.lossy) and not n.is_unsafe,
+            error=_REFUSED,
+            why="{name} cannot go from {old} to {new} without a loss: level {lossy_name} is not"
+            " compatible back",
+        ),
+        UpdateRule(
+            name="unsafe downgrade not done",
+            holds=lambda n: bool(n.lossy),
+            error=_REFUSED,
+            why="{name} cannot go from {old} to {new}: Kafka does no unsafe downgrade yet"
+            " (KAFKA-13896)",
+        ),
+        UpdateRule(
+            name="requires another feature",
+            holds=_UNMET.holds,
+            error=_REFUSED,
+            why=_UNMET.why,
+        ),
+        _APPLIED,
+    ),
+}
+
+
+def first_update_rule(numbers: UpdateNumbers) -> UpdateRule:
+    """Return the first row of the model's table that holds."""
+    return next(rule for rule in UPDATE_RULES[numbers.view.model] if rule.holds(numbers))

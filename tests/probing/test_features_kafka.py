@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import pytest
+
+from probing.features import (
+    KAFKA_FEATURES,
+    METADATA_VERSION,
+    ControllerView,
+    FeatureUpdate,
+    FinalizedLevels,
+    NodeSupport,
+    Role,
+    UpdateError,
+    UpdateKind,
+    UpdateModel,
+    UpdateRequest,
+    decide_update,
+    find_kafka_release,
+)
+
+UP, SAFE, UNSAFE = UpdateKind.UPGRADE, UpdateKind.SAFE_DOWNGRADE, UpdateKind.UNSAFE_DOWNGRADE
+
+
+def ask(view, update):
+    name, level, kind = update
+    row = FeatureUpdate(feature=name, level=level, kind=kind)
+    return decide_update(view, UpdateRequest(updates=(row,)))
+
+
+def rules(outcome):
+    return [row.rule for row in outcome.results]
+
+
+def kafka_view(series, level_now, *, quorum=(0,), **fields):
+    ranges = find_kafka_release(series).ranges
+    nodes = [NodeSupport(node_id=n, role=Role.CONTROLLER, ranges=ranges) for n in quorum]
+    nodes.append(NodeSupport(node_id=9, role=Role.BROKER, ranges=ranges))
+    return ControllerView(
+        table=KAFKA_FEATURES,
+        finalized=FinalizedLevels(levels={METADATA_VERSION: level_now}),
+        nodes=tuple(nodes),
+        quorum=quorum,
+        model=UpdateModel.KAFKA,
+        **fields,
+    )
+
+
+KAFKA_CASES = [
+    ("3.9", 21, (METADATA_VERSION, 20, SAFE), "applied"),
+    ("3.9", 20, (METADATA_VERSION, 21, UP), "applied"),
+    ("3.9", 21, (METADATA_VERSION, 16, SAFE), "lossy downgrade"),
+    ("3.9", 21, (METADATA_VERSION, 16, UNSAFE), "unsafe downgrade not done"),
+    ("3.9", 21, (METADATA_VERSION, 22, UP), "a node cannot"),
+    ("3.9", 21, (METADATA_VERSION, 20, UP), "lowered by an upgrade"),
+    ("3.9", 20, (METADATA_VERSION, 21, SAFE), "raised by a downgrade"),
+    ("3.9", 21, (METADATA_VERSION, 0, UNSAFE), "a node cannot"),
+    ("3.9", 21, (METADATA_VERSION, 3, UNSAFE), "too low to be logged"),
+    ("3.9", 21, ("kraft.version", 1, UP), "applied"),
+    ("3.9", 21, ("group.version", 1, UP), "a node cannot"),
+    ("3.9", 21, (METADATA_VERSION, -1, UNSAFE), "negative level"),
+    ("4.0", 22, ("eligible.leader.replicas.version", 1, UP), "requires another feature"),
+    ("4.3", 30, (METADATA_VERSION, 29, SAFE), "lossy downgrade"),
+    ("4.2", 29, (METADATA_VERSION, 25, SAFE), "applied"),
+]
+
+
+@pytest.mark.parametrize(("series", "now", "update", "rule"), KAFKA_CASES)
+def test_kafkas_own_rules_have_one_error_for_all(series, now, update, rule):
+    outcome = ask(kafka_view(series, now), update)
+    assert rules(outcome) == [rule]
+    assert outcome.error in {UpdateError.NONE, UpdateError.INVALID_UPDATE_VERSION}
+    assert outcome.ok == (rule == "applied")
+
+
+def test_kafka_misses_a_silent_controller_where_kip_778_counts_a_majority():
+    heard = kafka_view("3.9", 20, quorum=(0, 1, 2))
+    nodes = tuple(node for node in heard.nodes if node.node_id != 2)
+    silent = replace(heard, nodes=nodes)
+    update = (METADATA_VERSION, 21, UP)
+    assert ask(heard, update).ok
+    refused = ask(silent, update)
+    assert rules(refused) == ["a controller cannot"]
+    assert "controller 2 (not heard of)" in refused.results[0].why
