@@ -26,15 +26,17 @@ from assignor.leader import GroupAnswer, LeaderSettings, assign_group
 from assignor.listener import PartitionsByTask, TasksListener
 from assignor.member import MemberIdentity, Received, StreamsMember
 from assignor.observer import (
+    AnswerRefused,
     AnswersDecided,
     AssignmentTaken,
     MemberFailed,
+    MembershipLost,
     Observation,
     Observer,
     RejoinRequested,
     SubscriptionWritten,
 )
-from assignor.partitions import TaskPlan, plan_tasks
+from assignor.partitions import SubtopologyWaits, TaskPlan, plan_tasks
 from assignor.placing import LeaderKnowledge
 from assignor.problem import (
     LagMemory,
@@ -86,6 +88,7 @@ __all__ = [
     "LAG_UNKNOWN",
     "NOBODY",
     "STRATEGIES",
+    "AnswerRefused",
     "AnswersDecided",
     "AssignmentConfig",
     "AssignmentTaken",
@@ -107,6 +110,7 @@ __all__ = [
     "MemberFailed",
     "MemberIdentity",
     "MemberRefused",
+    "MembershipLost",
     "MissingSourceTopic",
     "Move",
     "Moves",
@@ -125,6 +129,7 @@ __all__ = [
     "Strategy",
     "StreamsMember",
     "SubscriptionWritten",
+    "SubtopologyWaits",
     "Subtopology",
     "TaskAssignment",
     "TaskAssignmentError",

@@ -15,10 +15,21 @@ class TasksListener:
     """Does nothing; subclass it and override what the application needs."""
 
     def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Run `active` and keep `standby` warm from now on; both map tasks to input partitions."""
+        """Run `active` and keep `standby` warm from now on; both map tasks to input partitions.
+
+        Both are whole: a cooperative member names what it keeps here again.
+        """
 
     def on_tasks_revoked(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
-        """Stop, and commit: the group is about to rebalance (eager: everything is revoked)."""
+        """Stop these, and commit.
+
+        Eager: everything, before each rebalance. Cooperative: only what moves to another member,
+        after the rebalance that moves it.
+        """
+
+    def on_tasks_lost(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Stop these; others run them already, so what is not committed must not be any more."""
+        self.on_tasks_revoked(active, standby)
 
     def task_offsets(self) -> Mapping[TaskId, int]:
         """Sum of the changelog offsets of each copy of state held here, running tasks left out."""

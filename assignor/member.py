@@ -5,10 +5,8 @@ does what the commands say. The member never raises for what a leader sent: what
 followed becomes a `failure`, a sentence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
 
@@ -16,6 +14,7 @@ from assignor.blobs import read_answer, write_subscription
 from assignor.endpoints import parse_endpoint
 from assignor.errors import MemberRefused
 from assignor.held import TasksHeld, UnfollowableAnswer, held_tasks, held_view, view_routing
+from assignor.native_facts import fingerprint, native_answer, other_topology
 from assignor.routing import Routing
 from assignor.topology import Subtopology
 from encoding import (
@@ -29,6 +28,7 @@ from encoding import (
     TaskOffsetSums,
     TopicPartition,
     View,
+    partition_ranges,
     view_reference,
 )
 from probing import (
@@ -39,7 +39,6 @@ from probing import (
     KeepVersion,
     MemberModel,
     MemberState,
-    NativeAnswer,
     Refuse,
     RejoinNow,
     Release,
@@ -97,6 +96,7 @@ class StreamsMember:
 
     Attributes:
         state: which version it writes next, and why.
+        identity: what it says about itself.
         held: the tasks of its last assignment.
         view: the group's routing view, when a leader of ours sent one and it is still right.
         routing: partitions by the host that serves them, from the view or from Kafka's host maps.
@@ -125,9 +125,9 @@ class StreamsMember:
             ReleaseError: the release does not accept this value of `upgrade.from`.
         """
         self._release = release
-        self._identity = identity
+        self.identity = identity
         self._subtopologies = tuple(subtopologies)
-        self._fingerprint = _fingerprint(self._subtopologies)
+        self._fingerprint = fingerprint(self._subtopologies)
         self.state: MemberState = start_member(
             release, upgrade_from=upgrade_from, start_version=start_version
         )
@@ -136,9 +136,15 @@ class StreamsMember:
         self.routing = Routing()
         self._sizes: tuple[int, ...] = ()
         self._unique = -1
+        self._has_answer = False
 
     def subscription(
-        self, task_offset_sums: Mapping[TaskId, int] | None = None, *, error_code: int = 0
+        self,
+        task_offset_sums: Mapping[TaskId, int] | None = None,
+        *,
+        error_code: int = 0,
+        owned_partitions: Iterable[TopicPartition] = (),
+        owned_generation: int = -1,
     ) -> tuple[Subscription, bytes]:
         """The next subscription; two in a row never have equal bytes (KAFKA-10455).
 
@@ -146,6 +152,9 @@ class StreamsMember:
             task_offset_sums: sums of the state on this member; active tasks always count as running
                 and standby tasks that are missing as unknown.
             error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671).
+            owned_partitions: what a cooperative member has not given up; eager members own nothing
+                here. Leaders whose client hides the consumer protocol's field read it.
+            owned_generation: in which the member got its tasks; -1 when it is unknown.
 
         Raises:
             MemberRefused: this release cannot write the version that it was told (KAFKA-8649).
@@ -160,13 +169,13 @@ class StreamsMember:
         value = Subscription(
             version=version.used,
             latest_supported_version=version.latest_supported,
-            process_id=self._identity.process_id,
-            user_endpoint=self._identity.user_endpoint,
+            process_id=self.identity.process_id,
+            user_endpoint=self.identity.user_endpoint,
             task_offset_sums=TaskOffsetSums.from_mapping(sums),
             unique_field=(self._unique + 128) % 256 - 128,
             error_code=int(error_code),
-            client_tags=self._identity.client_tags,
-            native=self._native_part(version),
+            client_tags=self.identity.client_tags,
+            native=self._native_part(version, tuple(owned_partitions), owned_generation),
         )
         return value, write_subscription(value) + self._nonce(value)
 
@@ -180,6 +189,10 @@ class StreamsMember:
     ) -> Received:
         """Take an answer: tasks are held from now on, and probing says what comes next.
 
+        The first answer of a static member may be the one that its former self got: the coordinator
+        keeps it over a restart. Where that one cannot be followed, or is about another topology,
+        the member says what it is now and asks for a new one, once.
+
         Args:
             partitions: what the consumer protocol assigned.
             user_data: the assignment blob.
@@ -187,6 +200,34 @@ class StreamsMember:
             led_supported_version: lowest version supported in the group, from whoever led this
                 rebalance; only the model of KIP-268's text asks for it.
         """
+        before, is_first = self.state, not self._has_answer
+        self._has_answer = True
+        received = self._receive(
+            partitions, user_data, now_ms=now_ms, led_supported_version=led_supported_version
+        )
+        if not (is_first and self.identity.instance_id and self._release.is_native):
+            return received
+        outdated = received.failure or other_topology(received.assignment, self._subtopologies)
+        if not outdated:
+            return received
+        if received.failure:
+            self.state = before
+        rejoin = RejoinNow(
+            used_version=self.state.used_version,
+            rule="answer from before the restart",
+            why=f"{outdated}; this may be what the group kept for this member's former self, so it"
+            " asks for a new answer",
+        )
+        return Received(assignment=received.assignment, commands=(*received.commands, rejoin))
+
+    def _receive(
+        self,
+        partitions: tuple[TopicPartition, ...],
+        user_data: bytes,
+        *,
+        now_ms: int,
+        led_supported_version: int | None,
+    ) -> Received:
         known = self._release.readable_versions
         try:
             assignment = read_answer(user_data, known)
@@ -201,7 +242,7 @@ class StreamsMember:
             next_rebalance_ms=assignment.next_rebalance_ms,
             now_ms=now_ms,
             led_supported_version=led_supported_version,
-            native=_native_answer(assignment) if self._release.is_native else None,
+            native=native_answer(assignment) if self._release.is_native else None,
         )
         self.state, commands = member_step(self.state, event)
         for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
@@ -255,12 +296,17 @@ class StreamsMember:
 
     def _is_missing(self, routing: Routing) -> bool:
         """Whether this member serves queries but the routing map does not name it (KAFKA-9568)."""
-        endpoint = self._identity.user_endpoint
+        endpoint = self.identity.user_endpoint
         if not endpoint or not routing.active:
             return False
         return parse_endpoint(endpoint) not in routing.active
 
-    def _native_part(self, version: SubscriptionVersion) -> NativeSubscription | None:
+    def _native_part(
+        self,
+        version: SubscriptionVersion,
+        owned_partitions: tuple[TopicPartition, ...],
+        owned_generation: int,
+    ) -> NativeSubscription | None:
         """What only members of ours say: in the body, or in the trailer behind Kafka's fields."""
         if version.native is None:
             return None
@@ -268,10 +314,12 @@ class StreamsMember:
         return NativeSubscription(
             version=version.used if version.used >= EARLIEST_NATIVE_VERSION else version.native,
             latest_supported_version=version.native,
-            instance_id=self._identity.instance_id,
-            rack=self._identity.rack,
+            instance_id=self.identity.instance_id,
+            rack=self.identity.rack,
             sizes=self._sizes,
             fingerprint=self._fingerprint,
+            owned_partitions=partition_ranges(owned_partitions),
+            owned_generation=owned_generation,
             nonce=self._unique + 1,
             view_epoch=-1 if held is None else held.epoch,
             view_checksum=0 if held is None else held.checksum,
@@ -289,22 +337,3 @@ class StreamsMember:
         if has_own or self._release.member_model in _FORCES_REBALANCES:
             return b""
         return bytes([self._unique % 256])
-
-
-@lru_cache(maxsize=64)  # every member of a process has the same topology
-def _fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
-    """8 bytes that are equal for equal topologies, or none without a topology."""
-    if not subtopologies:
-        return b""
-    said = "\n".join(repr(subtopology) for subtopology in subtopologies)
-    return blake2b(said.encode(), digest_size=8).digest()
-
-
-def _native_answer(assignment: Assignment) -> NativeAnswer | None:
-    """What a leader of ours says beside Kafka's two numbers, or None from a JVM leader."""
-    native = assignment.native
-    if native is None:
-        return None
-    return NativeAnswer(
-        next_version=native.next_version, subscription_read=native.subscription_read
-    )

@@ -25,7 +25,10 @@ class AnswersDecided:
 
     `joined` lists (member id, used version, latest supported version) of every readable member;
     `empty_members` are those answered without tasks because of their version; `next_version` is
-    what native members without a pin are told to write next, 0 where there are none.
+    what native members without a pin are told to write next, 0 where there are none. `moved_tasks`
+    are active tasks that leave the client they ran on; `waiting_members` get some of theirs only
+    after their cooperative owners have given them up. `size` is of all answers, in bytes, and
+    `seconds` is what deciding took.
     """
 
     version: int
@@ -40,13 +43,20 @@ class AnswersDecided:
     joined: tuple[tuple[str, int, int], ...] = ()
     empty_members: tuple[str, ...] = ()
     next_version: int = 0
+    active_tasks: int = 0
+    standby_tasks: int = 0
+    moved_tasks: int = 0
+    waiting_members: tuple[str, ...] = ()
+    size: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentTaken:
     """An assignment was decoded and taken.
 
-    `error_code` as in `encoding.AssignorError`; `next_version` is what this member writes next.
+    `error_code` as in `encoding.AssignorError`; `next_version` is what this member writes next;
+    `warmup_tasks` are some of the standby tasks; `size` is of the answer, in bytes.
     """
 
     generation: int
@@ -56,6 +66,23 @@ class AssignmentTaken:
     standby_tasks: tuple[TaskId, ...]
     error_code: int
     next_version: int
+    warmup_tasks: tuple[TaskId, ...] = ()
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRefused:
+    """The answer of a generation could not be followed; the member asks again later."""
+
+    generation: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembershipLost:
+    """The group went on without this member: its tasks run elsewhere already."""
+
+    active_tasks: tuple[TaskId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +104,12 @@ class MemberFailed:
 
 
 Observation = (
-    SubscriptionWritten | AnswersDecided | AssignmentTaken | RejoinRequested | MemberFailed
+    SubscriptionWritten
+    | AnswersDecided
+    | AssignmentTaken
+    | AnswerRefused
+    | MembershipLost
+    | RejoinRequested
+    | MemberFailed
 )
 Observer = Callable[[Observation], None]

@@ -12,16 +12,31 @@ from assignor.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
-    UNKNOWN_VERSION,
     AssignorError,
     DecodeError,
     FutureSubscription,
     NativeSubscription,
+    PartitionRange,
     Subscription,
     TaskId,
     TopicPartition,
 )
-from probing import EARLIEST_NATIVE_VERSION, MemberVersions, Release
+from probing import (
+    EARLIEST_NATIVE_VERSION,
+    RELEASES,
+    UNKNOWN_VERSION,
+    MemberVersions,
+    RebalanceProtocol,
+    Release,
+)
+
+_UNKNOWN_GENERATION = -1
+# The lowest latest version of a JVM member that may be cooperative.
+_COOPERATIVE_SINCE = min(
+    release.latest_version
+    for release in RELEASES
+    if release.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +46,13 @@ class GroupMember:
     Attributes:
         member_id: given by the coordinator.
         user_data: its subscription blob.
-        owned_partitions: what the consumer protocol says it owns (wire version 1 and up).
+        owned_partitions: what the consumer protocol says it owns (wire version 1 and up); None from
+            a client that does not show it to the leader. See `owned_by`.
     """
 
     member_id: str
     user_data: bytes
-    owned_partitions: tuple[TopicPartition, ...] = ()
+    owned_partitions: tuple[TopicPartition, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +130,68 @@ def previous_tasks(
     one: ReadMember, task_by_partition: Mapping[TopicPartition, TaskId]
 ) -> set[TaskId]:
     """Tasks that ran on this member: what it reports, and what the consumer protocol says."""
-    owned = {task_by_partition[p] for p in one.member.owned_partitions if p in task_by_partition}
+    said = one.member.owned_partitions or ()
+    owned = {task_by_partition[p] for p in said if p in task_by_partition}
     if isinstance(one.subscription, Subscription):
         owned |= set(one.subscription.prev_tasks)
     return owned
+
+
+def owned_by(
+    one: ReadMember,
+    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
+) -> tuple[TopicPartition, ...]:
+    """Partitions that a cooperative member has not given up (KIP-429).
+
+    Where the client hides the consumer protocol's field, native members say it in their own bytes.
+    Of a JVM member there only its running tasks are known: from the release on that can be
+    cooperative it may still own them, and at worst a task is withheld for one rebalance.
+    """
+    if one.member.owned_partitions is not None:
+        return one.member.owned_partitions
+    value, native = one.subscription, one.native
+    if native is not None:
+        inputs = {p for partitions in partitions_by_task.values() for p in partitions}
+        return tuple(sorted(p for p in inputs if _is_within(p, native.owned_partitions)))
+    if not isinstance(value, Subscription) or one.supported < _COOPERATIVE_SINCE:
+        return ()
+    ran = (task for task in value.prev_tasks if task in partitions_by_task)
+    return tuple(sorted(p for task in ran for p in partitions_by_task[task]))
+
+
+def _is_within(partition: TopicPartition, ranges: Sequence[PartitionRange]) -> bool:
+    topic, number = partition
+    return any(one.topic == topic and one.start <= number < one.stop for one in ranges)
+
+
+def owned_generation(one: ReadMember) -> int:
+    """The generation in which a member got its tasks; -1 where it does not say."""
+    return _UNKNOWN_GENERATION if one.native is None else one.native.owned_generation
+
+
+def outdated_claims(
+    read: Sequence[ReadMember], task_by_partition: Mapping[TopicPartition, TaskId]
+) -> Mapping[str, set[TaskId]]:
+    """Member id -> tasks that it says it ran, and that another got in a later generation.
+
+    A member that missed a rebalance still names the tasks that it had before. Only members that say
+    in which generation they got them can be told apart; the others are believed.
+    """
+    generations = {owned_generation(one) for one in read} - {_UNKNOWN_GENERATION}
+    if len(generations) < 2:  # noqa: PLR2004 two generations, so that one can be older
+        return {}
+    latest: dict[TaskId, int] = {}
+    for one in read:
+        for task in previous_tasks(one, task_by_partition):
+            latest[task] = max(latest.get(task, _UNKNOWN_GENERATION), owned_generation(one))
+    return {
+        one.member.member_id: {
+            task
+            for task in previous_tasks(one, task_by_partition)
+            if _UNKNOWN_GENERATION < owned_generation(one) < latest[task]
+        }
+        for one in read
+    }
 
 
 def previous_standbys(one: ReadMember) -> tuple[TaskId, ...]:
@@ -140,6 +214,7 @@ def clients_of(
         end_offset_sums: of the tasks; a lag is the distance to it.
         lags_before: process id -> lags at the rebalance before.
     """
+    outdated = outdated_claims(read, task_by_partition)
     parts: dict[str, list[ReadMember]] = {}
     for one in read:
         parts.setdefault(one.client, []).append(one)
@@ -149,7 +224,9 @@ def clients_of(
         lags: dict[TaskId, int] = {}
         tags: tuple[tuple[str, str], ...] = ()
         for one in group:
-            active |= previous_tasks(one, task_by_partition)
+            active |= previous_tasks(one, task_by_partition) - outdated.get(
+                one.member.member_id, set()
+            )
             if isinstance(one.subscription, Subscription):
                 tags = tags or tuple(one.subscription.client_tags.items())
                 for task, offset_sum in one.subscription.task_offset_sums:

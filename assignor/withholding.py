@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from assignor.answers import Placement
 from assignor.partitions import TaskPlan
-from assignor.subscriptions import ReadMember, previous_standbys
+from assignor.subscriptions import ReadMember, owned_by, owned_generation, previous_standbys
 from encoding import TaskId, TopicPartition
 
 _NOW = 0
@@ -31,7 +31,11 @@ def withhold(read: Sequence[ReadMember], plan: TaskPlan, placement: Placement) -
     A stateful task stays as a standby where the member had it as one before; without state there
     is nothing to keep (KAFKA-10263, and not where there never was a standby: KAFKA-14149's fix).
     """
-    owner = {p: one.member.member_id for one in read for p in one.member.owned_partitions}
+    owner = {
+        p: one.member.member_id
+        for one in sorted(read, key=owned_generation)  # of two claims the later one counts
+        for p in owned_by(one, plan.partitions_by_task)
+    }
     if not owner:
         return Withheld(placement=placement, partitions_by_member={})
     had: dict[str, frozenset[TaskId]] = {}

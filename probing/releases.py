@@ -51,7 +51,7 @@ class UpgradeFrom:
         value: as written in the configuration.
         standing: accepted, accepted but fatal (3.5.0 and "3.4"), or refused at start (4.0, 4.1).
         pinned_version: the version that the member writes; None means its latest.
-        rebalance_protocol: what the member offers to the group.
+        rebalance_protocol: what the member offers to the group; of ours, the most that it may.
         formats: other formats that the value keeps at their old layout.
         why: what happens, for values that are not simply accepted.
     """
@@ -76,7 +76,7 @@ class Release:
             have holes.
         latest_version: the greatest of them, which it writes at start when nothing pins it.
         leader_model, member_model: how it behaves in a group.
-        rebalance_protocol: what it offers without ``upgrade.from``.
+        rebalance_protocol: what it offers without ``upgrade.from``; ours offer what they are told.
         upgrade_from_rows: every value it knows, in order of release.
         open_issues: ids of the known issues that are still open in it.
         native_versions: versions of ours that it can write, ascending; none for Kafka's releases.
@@ -281,7 +281,9 @@ def _native_release(number: int, row: data.NativeReleaseRow) -> Release:
                     (pin for last, pin in data.PIN_BY_LAST_SERIES if _order(value) <= _order(last)),
                     None,
                 ),
-                rebalance_protocol=RebalanceProtocol.EAGER,
+                rebalance_protocol=RebalanceProtocol.EAGER
+                if _order(value) <= _order(data.LAST_EAGER_SERIES)
+                else RebalanceProtocol.COOPERATIVE,
             )
             for value in _SERIES
         ),

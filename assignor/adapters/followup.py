@@ -6,8 +6,29 @@ A request that falls into a running rebalance would be lost with it or start an 
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 _RETRY_S = 0.1
+
+
+class Cancellable(Protocol):
+    """A call that is due later, as `threading.Timer` and asyncio's handles are."""
+
+    def cancel(self) -> object:
+        """Let it not happen."""
+
+
+StartTimer = Callable[[float, Callable[[], None]], Cancellable]
+"""Has a function called in so many seconds."""
+
+
+def in_a_thread(delay_s: float, call: Callable[[], None]) -> Cancellable:
+    """Have `call` called from a thread of its own, for clients without an event loop."""
+    timer = threading.Timer(min(delay_s, threading.TIMEOUT_MAX), call)
+    timer.daemon = True
+    timer.name = "followup-rebalance"
+    timer.start()
+    return timer
 
 
 class FollowupTimer:
@@ -16,13 +37,20 @@ class FollowupTimer:
     Args:
         request_rejoin: asks the client for a rebalance.
         is_busy: whether a rebalance is running now.
+        start_timer: where the request comes from: a thread, or the client's event loop.
     """
 
-    def __init__(self, request_rejoin: Callable[[], None], is_busy: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        request_rejoin: Callable[[], None],
+        is_busy: Callable[[], bool],
+        start_timer: StartTimer = in_a_thread,
+    ) -> None:
         self._request_rejoin = request_rejoin
         self._is_busy = is_busy
+        self._start_timer = start_timer
         self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
+        self._timer: Cancellable | None = None
         self._closed = False
 
     def schedule(self, delay_ms: float) -> None:
@@ -49,10 +77,7 @@ class FollowupTimer:
     def _replace(self, delay_s: float) -> None:
         self._cancel()
         if not self._closed:
-            self._timer = threading.Timer(min(delay_s, threading.TIMEOUT_MAX), self._fire)
-            self._timer.daemon = True
-            self._timer.name = "followup-rebalance"
-            self._timer.start()
+            self._timer = self._start_timer(delay_s, self._fire)
 
     def _fire(self) -> None:
         with self._lock:

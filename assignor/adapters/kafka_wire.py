@@ -1,15 +1,17 @@
 """Between kafka-python's values of the consumer protocol and ours."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
 
+from assignor.adapters.partitions import by_topic
 from assignor.answers import MemberAnswer
-from assignor.leader import GroupAnswer
-from assignor.observer import AnswersDecided
 from assignor.subscriptions import GroupMember
 from encoding import TopicPartition
-from probing import Content
 
 
 def group_member(member: Any) -> GroupMember:
@@ -27,34 +29,18 @@ def group_member(member: Any) -> GroupMember:
     )
 
 
+def owned_entries(partitions: Iterable[TopicPartition]) -> list[Any]:
+    """Write what a member owns, as its subscription names it."""
+    return [
+        ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=numbers)
+        for topic, numbers in by_topic(partitions)
+    ]
+
+
 def to_wire(answer: MemberAnswer) -> ConsumerProtocolAssignment:
     """Turn an answer into what kafka-python sends with its SyncGroup."""
-    partitions: dict[str, list[int]] = {}
-    for topic, partition in answer.partitions:
-        partitions.setdefault(topic, []).append(partition)
     return ConsumerProtocolAssignment(
         version=1,
-        assigned_partitions=sorted(partitions.items()),
+        assigned_partitions=by_topic(answer.partitions),
         user_data=answer.user_data,
-    )
-
-
-def decided(answer: GroupAnswer) -> AnswersDecided:
-    """Say what the leader decided, for the observer."""
-    decision = answer.decision
-    return AnswersDecided(
-        version=decision.version,
-        commonly_supported_version=decision.commonly_supported_version,
-        members=len(answer.answers),
-        rule=decision.rule,
-        why=decision.why,
-        version_probing=decision.version_probing,
-        future_members=decision.future_members,
-        quarantined_members=tuple(sorted(answer.quarantined)),
-        warnings=answer.warnings,
-        joined=answer.joined,
-        next_version=decision.next_version,
-        empty_members=tuple(
-            one.member_id for one in decision.answers if one.content is Content.EMPTY
-        ),
     )

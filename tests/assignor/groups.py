@@ -28,8 +28,18 @@ def process_id(number):
     return UUID(int=number + 1)
 
 
-def start(release="native", *, number=0, upgrade_from=None, endpoint=None, start_version=None):
-    identity = MemberIdentity(process_id=process_id(number), user_endpoint=endpoint)
+def start(
+    release="native",
+    *,
+    number=0,
+    upgrade_from=None,
+    endpoint=None,
+    start_version=None,
+    instance_id=None,
+):
+    identity = MemberIdentity(
+        process_id=process_id(number), user_endpoint=endpoint, instance_id=instance_id
+    )
     return StreamsMember(
         find_release(release),
         identity,

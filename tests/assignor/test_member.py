@@ -5,8 +5,15 @@ from itertools import pairwise
 import pytest
 
 from assignor import MemberRefused
-from encoding import Assignment, TaskId, TopicPartition, decode_subscription, encode_assignment
-from probing import Refuse, ReleaseError
+from encoding import (
+    Assignment,
+    NativeAssignment,
+    TaskId,
+    TopicPartition,
+    decode_subscription,
+    encode_assignment,
+)
+from probing import Refuse, RejoinNow, ReleaseError
 from tests.assignor.groups import Group, start
 
 LINES = tuple(TopicPartition("lines", p) for p in range(4))
@@ -135,3 +142,83 @@ def test_a_group_of_two_versions_settles_at_the_lower_and_climbs_when_the_last_i
     group.join("a", "native")
     assert group.settle("b") == 1, "nobody rejoins for a version under a leader of ours"
     assert group.used_versions() == {"a": 101, "b": 101}
+
+
+def restarted(**options):
+    """A static member that comes back within its session: it gets the answer that it had."""
+    return start(instance_id="i", **options)
+
+
+def kept(version=11, sizes=(4,), tasks=TASKS, **fields):
+    """What a coordinator keeps of a leader of ours for a static member."""
+    native = NativeAssignment(sizes=sizes, partition_counts={"lines": 4}, next_version=101)
+    return answer(version, tasks=tasks, native=native, **fields)
+
+
+def rejoins(received):
+    return [command.rule for command in received.commands if isinstance(command, RejoinNow)]
+
+
+@pytest.mark.parametrize("version", [11, 101])
+def test_a_static_member_goes_on_with_the_answer_from_before_its_restart(version):
+    common = max(version, 11)
+    for pin in (None, "0.10.2", "1.1", "2.3"):
+        member = restarted(upgrade_from=pin)
+        member.subscription()
+        received = member.receive(LINES, kept(version, common=common), now_ms=0)
+        assert rejoins(received) == [], pin
+        assert received.failure == ""
+        assert tuple(member.held.active) == TASKS
+
+
+@pytest.mark.parametrize(
+    ("name", "blob"),
+    [
+        ("of a later program", b"\x00\x00\x00\x0c\x00\x00\x00\x0c" + bytes(30)),
+        ("cut", answer()[:20]),
+        ("above the pin, by a JVM leader", answer(11)),
+        ("of another topology", kept(tasks=TASKS[:3])),
+    ],
+)
+def test_an_answer_from_before_the_restart_that_no_longer_fits_is_asked_for_again_once(name, blob):
+    member = restarted(upgrade_from="0.10.2")
+    before = member.subscription()[1]
+    assert rejoins(member.receive(LINES, blob, now_ms=0)) == ["answer from before the restart"]
+    assert member.held.active == {}
+    again = member.subscription()[1]
+    assert again != before
+    assert decode_subscription(again).version == decode_subscription(before).version
+    received = member.receive(LINES, kept(2, common=-1), now_ms=0)
+    assert rejoins(received) == []
+    assert tuple(member.held.active) == TASKS
+
+
+def test_a_static_member_with_a_grown_topology_keeps_its_tasks_and_asks_for_the_new_ones():
+    member = restarted()
+    received = member.receive(LINES, kept(sizes=(4, 2)), now_ms=0)
+    assert rejoins(received) == ["answer from before the restart"]
+    assert "2 subtopologies" in received.commands[-1].why
+    assert tuple(member.held.active) == TASKS
+    assert rejoins(member.receive(LINES, kept(sizes=(4, 2)), now_ms=0)) == []
+
+
+def test_a_dynamic_member_and_an_emulated_release_have_no_such_way_out():
+    assert start().receive(LINES, answer()[:20], now_ms=0).failure
+    assert start("2.3.1", instance_id="i").receive(LINES, answer()[:20], now_ms=0).failure
+
+
+def test_static_members_get_the_routing_view_whole_so_that_a_restart_finds_it_again():
+    group = Group()
+    group.join("a", endpoint="a:1", instance_id="i-a")
+    group.join("b", endpoint="b:1")
+    group.settle("a")
+    group.round("a")
+    views = {name: one.assignment.native for name, one in group.last.answers.items()}
+    assert views["a"].view_full is not None
+    assert views["b"].view_full is None
+    back = start(number=0, endpoint="a:1", instance_id="i-a")
+    one = group.last.answers["a"]
+    received = back.receive(one.partitions, one.user_data, now_ms=0)
+    assert rejoins(received) == []
+    assert back.routing == group.members["a"].routing
+    assert back.routing.active

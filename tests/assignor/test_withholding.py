@@ -120,7 +120,7 @@ def test_warm_ups_ask_for_a_probing_rebalance_on_the_leaders_own_answer():
     assert answer.answers["a"].assignment.next_rebalance_ms == 605_000
     assert answer.answers["b"].assignment.next_rebalance_ms == NO_REBALANCE
     assert "follow-up was asked for" in [c.rule for c in received["a"].commands]
-    assert all(lag >= 0 for lag in answer.lags[str(members["b"]._identity.process_id)].values())
+    assert all(lag >= 0 for lag in answer.lags[str(members["b"].identity.process_id)].values())
 
 
 def test_partitions_of_other_topics_are_nobodys_business():
@@ -137,3 +137,70 @@ def test_partitions_of_other_topics_are_nobodys_business():
     )
     answer = assign_group(settings, [blob], {"lines": 4})
     assert len(answer.answers["a"].partitions) == 4
+
+
+def hidden(member, name, *, generation=1, owns=True):
+    """A cooperative member as a leader on aiokafka sees it: only its own bytes say what it owns."""
+    owned = [p for inputs in member.held.active.values() for p in inputs] if owns else ()
+    data = member.subscription(owned_partitions=owned, owned_generation=generation)[1]
+    return GroupMember(member_id=name, user_data=data, owned_partitions=None)
+
+
+def lead_hidden(members, blobs):
+    settings = LeaderSettings(
+        release=find_release("native"),
+        subtopologies=TOPOLOGY.subtopologies("app"),
+        config=AssignmentConfig(),
+    )
+    answer = assign_group(settings, blobs, {"lines": 4})
+    for name, member in members.items():
+        one = answer.answers[name]
+        member.receive(one.partitions, one.user_data, now_ms=0)
+    return answer
+
+
+def test_a_leader_that_cannot_see_owned_partitions_reads_them_in_our_own_bytes():
+    a, b = start(number=0), start(number=1)
+    lead_hidden({"a": a}, [hidden(a, "a")])
+    answer = lead_hidden({"a": a, "b": b}, [hidden(a, "a"), hidden(b, "b")])
+    assert len(answer.withheld["b"]) == 2
+    assert b.held.active == {}
+    answer = lead_hidden({"a": a, "b": b}, [hidden(a, "a"), hidden(b, "b")])
+    assert answer.withheld == {}
+    assert sorted([*a.held.active, *b.held.active]) == TASKS
+
+
+def test_there_an_eager_member_of_ours_is_not_waited_for():
+    a, b = start(number=0), start(number=1)
+    lead_hidden({"a": a}, [hidden(a, "a", owns=False)])
+    blobs = [hidden(a, "a", owns=False), hidden(b, "b", owns=False)]
+    answer = lead_hidden({"a": a, "b": b}, blobs)
+    assert answer.withheld == {}
+    assert len(b.held.active) == 2
+    assert answer.moved_tasks == 2
+
+
+@pytest.mark.parametrize(("release", "rounds"), [("3.9", 2), ("2.4", 2), ("2.3.1", 1)])
+def test_there_a_jvm_member_that_may_be_cooperative_is_waited_for_once(release, rounds):
+    a, b = start(release, number=0), start(number=1)
+    lead_hidden({"a": a}, [hidden(a, "a")])
+    for done in range(1, rounds + 1):
+        answer = lead_hidden({"a": a, "b": b}, [hidden(a, "a"), hidden(b, "b")])
+        assert bool(answer.withheld) == (done < rounds)
+    assert sorted([*a.held.active, *b.held.active]) == TASKS
+
+
+def test_of_two_members_that_name_one_task_the_later_generation_counts():
+    a, b, c = (start(number=number) for number in range(3))
+    lead_hidden({"a": a}, [hidden(a, "a", owns=False)])
+    lead_hidden({"b": b}, [hidden(b, "b", owns=False)])
+    assert a.held.active.keys() == b.held.active.keys()
+    blobs = [
+        hidden(a, "a", generation=3, owns=False),
+        hidden(b, "b", generation=7, owns=False),
+        hidden(c, "c", generation=-1, owns=False),
+    ]
+    before = set(b.held.active)
+    answer = lead_hidden({"a": a, "b": b, "c": c}, blobs)
+    assert set(b.held.active) < before, "what b keeps, it had"
+    assert not [w for w in answer.warnings if "runs on" in w]

@@ -1,0 +1,193 @@
+"""The assignor inside an aiokafka consumer.
+
+aiokafka calls `metadata`, `assign` and `on_assignment` on its event loop, from one task that joins
+the group. What is raised there, but for `KafkaError`, ends that task and with it the consumer for
+good, so nothing is; and answers that aiokafka itself would end with are held back before it sees
+them.
+
+aiokafka moves partitions eagerly, and shows a leader neither owned partitions, nor generations, nor
+instance ids; ours ride in the members' own bytes. Keep a call of `getmany` or `getone` pending: a
+member that fetches nothing for `max_poll_interval_ms` leaves the group, standby tasks or not.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.protocol import (
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+from aiokafka.errors import KafkaError
+
+from assignor.adapters.common import SharedAssignor
+from assignor.adapters.followup import Cancellable, FollowupTimer
+from assignor.adapters.partitions import by_topic
+from assignor.errors import ConfigError
+from assignor.subscriptions import GroupMember
+from encoding import TopicPartition
+
+# aiokafka's generation of a member that fell out of the group.
+_NO_GENERATION = -1
+# Between an answer that could not be used and the next join; the session goes on meanwhile.
+_UNUSABLE_PAUSE_S = 1.0
+
+
+class _Consumer:
+    """What the shared steps can ask of an `AIOKafkaConsumer`; it has a coordinator once started."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+
+    @property
+    def coordinator(self) -> Any:
+        return getattr(self._consumer, "_coordinator", None)
+
+    def request_rejoin(self) -> None:
+        if self.coordinator is not None:
+            self.coordinator.request_rejoin()
+
+    def is_rebalancing(self) -> bool:
+        joins = getattr(self.coordinator, "_performed_join_prepare", True)
+        asked = getattr(self.coordinator, "_rejoin_needed_fut", None)
+        return bool(joins) or (asked is not None and bool(asked.done()))
+
+    def has_lost_membership(self) -> bool:
+        return bool(getattr(self.coordinator, "generation", 0) == _NO_GENERATION)
+
+    def owned_partitions(self) -> Iterable[TopicPartition]:
+        return ()  # eager: all is given up before a member joins
+
+
+def _on_the_loop(delay_s: float, call: Callable[[], None]) -> Cancellable:
+    return asyncio.get_running_loop().call_later(delay_s, call)
+
+
+class StreamsAssignor(SharedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+    """A Kafka Streams style assignor for one `AIOKafkaConsumer`; one instance per consumer.
+
+    Settings are those of `SharedAssignor`.
+
+    Raises:
+        ConfigError: also for `rebalance_protocol="cooperative"`, which aiokafka has not.
+    """
+
+    name = SharedAssignor.name
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        if settings.get("rebalance_protocol", "eager") != "eager":
+            raise ConfigError(
+                "aiokafka consumers move partitions eagerly; leave rebalance_protocol out, or take "
+                "kafka-python for cooperative members, which may be in one group with eager ones"
+            )
+        super().__init__(*arguments, **settings)
+        self._consumer: _Consumer | None = None
+        self._watched: Any = None
+
+    def attach(self, consumer: Any) -> None:
+        """Connect to the consumer that this instance was given to; call it before `start`.
+
+        A static member is known by the consumer's `group_instance_id`.
+
+        Raises:
+            TypeError: this is no aiokafka consumer with a group id.
+            ConfigError: the consumer has other assignors too; aiokafka joins once for each.
+        """
+        listed = getattr(consumer, "_partition_assignment_strategy", None)
+        if listed is None or getattr(consumer, "_group_id", None) is None:
+            raise TypeError(
+                f"{type(consumer).__name__} is in no group; attach an AIOKafkaConsumer that was "
+                "made with a group_id"
+            )
+        if list(listed) != [self]:
+            raise ConfigError(
+                f"the consumer has {len(listed)} assignors; give it this one alone, since aiokafka "
+                "sends a JoinGroup for each of them"
+            )
+        client = self._consumer = _Consumer(consumer)
+        self._connect(
+            client,
+            FollowupTimer(client.request_rejoin, client.is_rebalancing, _on_the_loop),
+            getattr(consumer, "_group_instance_id", None),
+        )
+
+    # What aiokafka calls
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+        """The subscription for the next JoinGroup; never raises."""
+        self._guarded(self._watch_answers)
+        return ConsumerProtocolMemberMetadata(0, sorted(topics), self._join())
+
+    def assign(
+        self, cluster: Any, members: Mapping[str, ConsumerProtocolMemberMetadata]
+    ) -> dict[str, ConsumerProtocolMemberAssignment]:
+        """The leader's answers to all members; aiokafka raises a `KafkaError` for what this raises.
+
+        Raises:
+            LeaderRefused: the emulated release dies of the versions in the group.
+            TaskAssignmentError: the topology does not fit the topics; the message says how.
+        """
+        group = [
+            GroupMember(
+                member_id=member_id,
+                user_data=bytes(metadata.user_data or b""),
+                owned_partitions=None,
+            )
+            for member_id, metadata in sorted(members.items())
+        ]
+        return {
+            member_id: ConsumerProtocolMemberAssignment(
+                1, by_topic(answer.partitions), answer.user_data
+            )
+            for member_id, answer in self._decide(cluster, group).items()
+        }
+
+    def on_assignment(self, assignment: ConsumerProtocolMemberAssignment) -> None:
+        """Take the answer of the leader; never raises."""
+        coordinator = None if self._consumer is None else self._consumer.coordinator
+        generation = getattr(coordinator, "generation", _NO_GENERATION)
+        self._take(assignment.partitions(), assignment.user_data, generation)
+
+    # What aiokafka would end with
+
+    def _watch_answers(self) -> None:
+        """Look at every answer before the coordinator does; it exists from the first join on."""
+        coordinator = None if self._consumer is None else self._consumer.coordinator
+        if coordinator is None or coordinator is self._watched:
+            return
+        self._watched = coordinator
+        complete = coordinator._on_join_complete  # noqa: SLF001 there is no public hook
+
+        async def checked(generation: int, member_id: str, protocol: str, answer: bytes) -> None:
+            why = _unusable(answer, _subscribed(coordinator))
+            if why:
+                self._report(why)
+                coordinator.request_rejoin()
+                await asyncio.sleep(_UNUSABLE_PAUSE_S)
+                raise KafkaError(why)
+            await complete(generation, member_id, protocol, answer)
+
+        coordinator._on_join_complete = checked  # noqa: SLF001 as above
+
+
+def _subscribed(coordinator: Any) -> frozenset[str]:
+    subscription = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
+    return frozenset(getattr(subscription, "topics", ()))
+
+
+def _unusable(answer: bytes, subscribed: frozenset[str]) -> str:
+    """Why aiokafka cannot take an answer, or nothing."""
+    if not answer:
+        return "the leader sent this member no answer; it joins again"
+    try:
+        partitions = ConsumerProtocolMemberAssignment.decode(answer).partitions()
+    except Exception as error:  # noqa: BLE001 whatever decoding raises, the bytes are not usable
+        return f"the leader's answer is no assignment ({type(error).__name__}: {error})"
+    strange = sorted({partition.topic for partition in partitions} - subscribed)
+    if strange:
+        return (
+            f"the leader assigned partitions of {', '.join(strange)}, which this consumer is not "
+            "subscribed to; subscribe all members to topology.source_topics(application_id)"
+        )
+    return ""

@@ -1,0 +1,38 @@
+"""What members and leaders of ours tell each other beside Kafka's fields, made or judged."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+
+from assignor.topology import Subtopology
+from encoding import Assignment
+from probing import NativeAnswer
+
+
+@lru_cache(maxsize=64)  # every member of a process has the same topology
+def fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
+    """8 bytes that are equal for equal topologies, or none without a topology."""
+    if not subtopologies:
+        return b""
+    said = "\n".join(repr(subtopology) for subtopology in subtopologies)
+    return blake2b(said.encode(), digest_size=8).digest()
+
+
+def native_answer(assignment: Assignment) -> NativeAnswer | None:
+    """What a leader of ours says beside Kafka's two numbers, or None from a JVM leader."""
+    native = assignment.native
+    if native is None:
+        return None
+    return NativeAnswer(
+        next_version=native.next_version, subscription_read=native.subscription_read
+    )
+
+
+def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
+    """Why an answer is about another topology than a member's own, or nothing."""
+    native = None if assignment is None else assignment.native
+    theirs = 0 if native is None else len(native.sizes)
+    ours = max((part.id for part in subtopologies), default=-1) + 1
+    if not theirs or theirs == ours:
+        return ""
+    return f"the answer is about {theirs} subtopologies, and this member's topology has {ours}"
