@@ -216,6 +216,20 @@ class Topology:
         parts = self.subtopologies(application_id)
         return tuple(sorted({topic for part in parts for topic in part.source_topics}))
 
+    def store_topics(self, store: str, application_id: str) -> tuple[str, ...]:
+        """Source topics of the subtopology that has a state store, sorted: what its keys come from.
+
+        Raises:
+            TopologyError: there is no store of that name.
+        """
+        known = self._stores.get(store)
+        if known is None:
+            listed = ", ".join(sorted(self._stores)) or "none"
+            raise TopologyError(f"there is no state store {store!r}; known: {listed}")
+        parts = self.subtopologies(application_id)
+        [topics] = [part.source_topics for part in parts if known.processors[0] in part.nodes]
+        return topics
+
     def _subtopology(self, index: int, nodes: frozenset[str], application_id: str) -> Subtopology:
         full = self._full_names(application_id)
         declared = [t for n in nodes for t in self._topics_by_source.get(n, ())]

@@ -22,11 +22,14 @@ from assignor.embedding.internal_topics import (
 from assignor.embedding.process_id import ProcessDirectory
 from assignor.embedding.provider import LeaderProvider
 from assignor.embedding.queries import KeyHosts, key_hosts, murmur2, partition_for_key
+from assignor.embedding.watch import AtHand, ClusterWatch, lags_or_prior
 
 __all__ = [
+    "AtHand",
     "ClusterAccess",
     "ClusterFacts",
     "ClusterUnavailable",
+    "ClusterWatch",
     "ErrorPause",
     "InternalTopic",
     "InternalTopicSettings",
@@ -42,6 +45,7 @@ __all__ = [
     "internal_topics",
     "key_hosts",
     "knowledge_of",
+    "lags_or_prior",
     "murmur2",
     "partition_for_key",
     "topic_problem",
