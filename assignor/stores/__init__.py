@@ -1,8 +1,18 @@
-"""What outlives a rebalance, in files: group states to be planned elsewhere, and their plans.
+"""What outlives a rebalance, in files: plans and the group states they are for, feature levels.
 
 The only part of the assignor besides its adapters and commands that touches a disk.
 """
 
+from assignor.stores.disk import Disk, FolderDisk
+from assignor.stores.feature_log import (
+    Committed,
+    FeatureLog,
+    LogFormat,
+    format_log,
+    opened_log,
+    read_format,
+)
+from assignor.stores.feature_records import LogState, Note
 from assignor.stores.files import StoreError, read_sealed, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
@@ -16,15 +26,25 @@ from assignor.stores.plans import (
 )
 
 __all__ = [
+    "Committed",
+    "Disk",
+    "FeatureLog",
     "Fingerprint",
+    "FolderDisk",
     "GroupPlan",
     "GroupSnapshot",
+    "LogFormat",
+    "LogState",
+    "Note",
     "OffloadedPlans",
     "PlanStore",
     "StoreError",
     "fingerprint_of",
+    "format_log",
+    "opened_log",
     "plan_bytes",
     "plan_for",
+    "read_format",
     "read_sealed",
     "read_snapshot",
     "write_sealed",

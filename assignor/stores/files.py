@@ -18,6 +18,8 @@ from encoding import RebalanceError
 _LENGTH = struct.Struct(">Q")
 _SEAL = 16
 _HEAD = 8 + _LENGTH.size
+PARTIAL = ".partial"
+"""Last part of the name of a file that is not whole yet."""
 
 
 class StoreError(RebalanceError):
@@ -66,24 +68,37 @@ def write_sealed(path: Path, magic: bytes, body: bytes) -> None:
     Raises:
         StoreError: the disk refused.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    replace_file(path, seal(magic, body))
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put bytes in place of a file at once; when this returns, they are on the disk.
+
+    Raises:
+        StoreError: the disk refused.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
-            file.write(seal(magic, body))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-        # The new name itself is on the disk only when its directory is.
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk: a new file is there only when its name is."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def read_sealed(path: Path, magic: bytes, *, limit: int) -> bytes | None:
