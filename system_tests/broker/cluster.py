@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from system_tests.broker.catalog import Catalog, Topic, spread
 from system_tests.broker.config import BrokerConfig
 from system_tests.broker.faults import Faults, RequestRecord
+from system_tests.broker.features import ClusterFeatures
 from system_tests.coordinator import (
     CommittedOffset,
     Coordinator,
@@ -37,9 +38,13 @@ class Cluster:
         self.config = config
         self.catalog = Catalog(config.max_batch_bytes)
         self.faults = Faults()
+        self.features = ClusterFeatures(
+            config.kafka_release, metadata_version=config.metadata_version
+        )
         self.requests = RequestRecord(config.requests_kept)
         self.events: deque[GroupEvent] = deque(maxlen=config.events_kept)
         self.address_by_node: dict[int, tuple[str, int]] = {}
+        self.rebootstrap_demanded: frozenset[int] = frozenset()
         self.coordinator = Coordinator(config.coordinator, _new_member_id)
         self._node_by_group: dict[str, int] = {}
         self._subscribers: list[Callable[[GroupEvent], None]] = []

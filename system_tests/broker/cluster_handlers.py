@@ -1,14 +1,15 @@
-"""Finding one's way: ApiVersions, Metadata, FindCoordinator, DescribeCluster."""
+"""Finding one's way: Metadata, FindCoordinator, DescribeCluster."""
 
 import uuid
 from typing import Any
 
 from kafka.protocol import admin, metadata
 
+from probing import REBOOTSTRAP_REQUIRED
 from system_tests.broker.catalog import UNKNOWN_TOPIC_OR_PARTITION, Topic
 from system_tests.broker.cluster import replica_nodes
 from system_tests.broker.handlers import Call, Handler
-from system_tests.broker.wire import api_versions_response
+from system_tests.broker.refusals import refuse
 from system_tests.coordinator import ErrorCode
 
 LEADER_NOT_AVAILABLE = 5
@@ -21,16 +22,16 @@ _BATCH_SINCE = 4
 _NO_ID = uuid.UUID(int=0)
 
 
-async def api_versions(_: Call) -> Any:
-    """ApiVersions v0 to v4."""
-    return api_versions_response()
-
-
 async def metadata_of(call: Call) -> Any:
     """Metadata v0 to v13; topics are created on the way if the broker and the client allow it."""
     cluster = call.cluster
     response = metadata.MetadataResponse
     request = call.request
+    if call.node_id in cluster.rebootstrap_demanded:
+        # KIP-1102, as a proxy does it; below version 13 there is no place for it.
+        demand = refuse("Metadata", call.version, request, REBOOTSTRAP_REQUIRED)
+        if demand is not None:
+            return demand
     wants_all = request.topics is None or (
         call.version < _NULL_MEANS_ALL_SINCE and not request.topics
     )
@@ -152,7 +153,6 @@ async def describe_cluster(call: Call) -> Any:
 
 
 CLUSTER_HANDLERS: dict[str, Handler] = {
-    "ApiVersions": api_versions,
     "DescribeCluster": describe_cluster,
     "FindCoordinator": find_coordinator,
     "Metadata": metadata_of,

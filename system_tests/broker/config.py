@@ -22,9 +22,12 @@ class BrokerConfig:
         topics: Topic name to number of partitions, created at the start.
         bootstrap_listener: Listen on one more port that belongs to no node, as a load balancer in
             front of the cluster does; clients are pointed at it, and it outlives every node.
+        bootstrap_port: Port of that listener, 0 for any free one.
         auto_create_topics: Create a topic when a client asks for it by name.
         default_partitions: Partitions of a topic that is created without a number.
         coordinator: Settings of group coordination.
+        kafka_release: Series of Kafka whose feature levels the nodes support.
+        metadata_version: Level that the cluster begins with; None takes the highest.
         max_frame_bytes: Greatest request (`socket.request.max.bytes`).
         max_batch_bytes: Greatest record batch (`message.max.bytes`).
         requests_kept: How many requests the record of requests holds.
@@ -40,9 +43,12 @@ class BrokerConfig:
     racks: tuple[str, ...] = ()
     topics: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     bootstrap_listener: bool = False
+    bootstrap_port: int = 0
     auto_create_topics: bool = False
     default_partitions: int = 1
     coordinator: CoordinatorConfig = TEST_COORDINATOR
+    kafka_release: str = "4.3"
+    metadata_version: int | None = None
     cluster_id: str = "embedded-cluster-00001"
     max_frame_bytes: int = 104_857_600
     max_batch_bytes: int = 1_048_588

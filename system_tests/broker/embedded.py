@@ -1,6 +1,6 @@
 """The embedded broker as a whole: nodes that come and go over one shared cluster state."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -54,7 +54,7 @@ class EmbeddedBroker:
                 await self.start_node(node_id)
             if self.config.bootstrap_listener:
                 node = Node(self.cluster, BOOTSTRAP_NODE)
-                self._bootstrap_address = await node.start(0)
+                self._bootstrap_address = await node.start(self.config.bootstrap_port)
                 self._nodes[BOOTSTRAP_NODE] = node
         except OSError:
             await self.stop()
@@ -96,6 +96,29 @@ class EmbeddedBroker:
             raise ValueError(f"node {node_id} does not run; running nodes are {self.live}")
         self.cluster.node_stopped(node_id)
         await self._nodes.pop(node_id).stop()
+
+    async def replace_nodes(self) -> Mapping[int, str]:
+        """Put a new node on a new port in place of every running one; returns their addresses.
+
+        What clients knew is of no more use afterwards, but for the bootstrap listener. The cluster
+        is the same: records, groups and offsets survive.
+        """
+        old = self.live
+        first = max([*self._port_by_node, 0]) + 1
+        for node_id in range(first, first + len(old)):
+            await self.start_node(node_id, port=0)
+        for node_id in old:
+            await self.stop_node(node_id)
+        return self.addresses
+
+    def demand_rebootstrap(self, node_ids: Iterable[int] | None = None) -> None:
+        """Let nodes answer Metadata version 13 and later with REBOOTSTRAP_REQUIRED (KIP-1102).
+
+        Args:
+            node_ids: which; the running ones without the bootstrap listener if left out, none to
+                end it.
+        """
+        self.cluster.rebootstrap_demanded = frozenset(self.live if node_ids is None else node_ids)
 
     @property
     def live(self) -> list[int]:

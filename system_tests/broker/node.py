@@ -12,6 +12,7 @@ from typing import Any
 from system_tests.broker.cluster import Cluster
 from system_tests.broker.cluster_handlers import CLUSTER_HANDLERS
 from system_tests.broker.faults import Fault, RecordedRequest
+from system_tests.broker.feature_handlers import FEATURE_HANDLERS
 from system_tests.broker.group_handlers import GROUP_HANDLERS
 from system_tests.broker.handlers import Call, DropConnectionError, merge
 from system_tests.broker.offset_handlers import OFFSET_HANDLERS
@@ -32,7 +33,14 @@ logger = logging.getLogger(__name__)
 
 _ACCEPT_STEPS = 5
 
-HANDLERS = merge(CLUSTER_HANDLERS, GROUP_HANDLERS, OFFSET_HANDLERS, RECORD_HANDLERS, TOPIC_HANDLERS)
+HANDLERS = merge(
+    CLUSTER_HANDLERS,
+    FEATURE_HANDLERS,
+    GROUP_HANDLERS,
+    OFFSET_HANDLERS,
+    RECORD_HANDLERS,
+    TOPIC_HANDLERS,
+)
 
 
 class Node:

@@ -212,6 +212,10 @@ def _describe_cluster(_: int, _request: Any, error: int) -> Any:
     return admin.DescribeClusterResponse(error_code=error, cluster_id="", brokers=[])
 
 
+def _update_features(_: int, _request: Any, error: int) -> Any:
+    return admin.UpdateFeaturesResponse(error_code=error, error_message=None, results=[])
+
+
 _REFUSALS: dict[str, Callable[[int, Any, int], Any | None]] = {
     "ApiVersions": lambda _v, _r, error: api_versions_response(error),
     "CreatePartitions": _create_partitions,
@@ -240,4 +244,5 @@ _REFUSALS: dict[str, Callable[[int, Any, int], Any | None]] = {
     "OffsetForLeaderEpoch": _offset_for_leader_epoch,
     "Produce": _produce,
     "SyncGroup": lambda _v, _r, error: consumer.SyncGroupResponse(error_code=error, assignment=b""),
+    "UpdateFeatures": _update_features,
 }

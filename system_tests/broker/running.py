@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -91,6 +91,14 @@ class RunningBroker:
     def stop_node(self, node_id: int) -> None:
         """Stop a node."""
         self.run(self._broker.stop_node(node_id))
+
+    def replace_nodes(self) -> Mapping[int, str]:
+        """Put new nodes on new ports in place of all that run; returns their addresses."""
+        return self.run(self._broker.replace_nodes())
+
+    def demand_rebootstrap(self, node_ids: Iterable[int] | None = None) -> None:
+        """Let nodes demand a rebootstrap of clients that ask in Metadata version 13."""
+        self.call(lambda broker: broker.demand_rebootstrap(node_ids))
 
     def groups(self) -> Mapping[str, GroupDescription]:
         """Every known group."""

@@ -65,6 +65,7 @@ APIS = (
     _api(admin, "DeleteGroups", 0, 2),
     _api(consumer, "OffsetDelete", 0, 0),
     _api(admin, "DescribeCluster", 0, 1),
+    _api(admin, "UpdateFeatures", 0, 2),
 )
 API_BY_KEY = {api.key: api for api in APIS}
 API_VERSIONS = API_BY_KEY[18]
