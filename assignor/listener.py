@@ -31,9 +31,15 @@ class TasksListener:
         """Stop these; others run them already, so what is not committed must not be any more."""
         self.on_tasks_revoked(active, standby)
 
+    def on_shutdown_requested(self) -> None:
+        """A member asked the whole group to stop (KIP-671): close this one, from another thread."""
+
     def task_offsets(self) -> Mapping[TaskId, int]:
         """Sum of the changelog offsets of each copy of state held here, running tasks left out."""
         return {}
 
     def on_error(self, why: str) -> None:
-        """The member could not follow the leader, or cannot go on; `why` says what to do."""
+        """The member could not follow the leader, or cannot go on; `why` says what to do.
+
+        Of the cluster it is told by a thread of the assignor's own.
+        """

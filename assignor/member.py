@@ -110,6 +110,7 @@ class StreamsMember:
         subtopologies: Sequence[Subtopology] = (),
         upgrade_from: str | None = None,
         start_version: Literal["latest"] | None = None,
+        remembered_version: int | None = None,
     ) -> None:
         """Start a member that has not joined yet.
 
@@ -120,6 +121,7 @@ class StreamsMember:
                 is derived from here.
             upgrade_from: as in Kafka Streams' setting.
             start_version: "latest" writes the latest native version at once, as KIP-268 does.
+            remembered_version: which the group agreed on before a restart.
 
         Raises:
             ReleaseError: the release does not accept this value of `upgrade.from`.
@@ -129,7 +131,10 @@ class StreamsMember:
         self._subtopologies = tuple(subtopologies)
         self._fingerprint = fingerprint(self._subtopologies)
         self.state: MemberState = start_member(
-            release, upgrade_from=upgrade_from, start_version=start_version
+            release,
+            upgrade_from=upgrade_from,
+            start_version=start_version,
+            remembered_version=remembered_version,
         )
         self.held = TasksHeld()
         self.view: View | None = None

@@ -21,7 +21,7 @@ from aiokafka.coordinator.protocol import (
 )
 from aiokafka.errors import KafkaError
 
-from assignor.adapters.common import SharedAssignor
+from assignor.adapters.embedded import EmbeddedAssignor
 from assignor.adapters.followup import Cancellable, FollowupTimer
 from assignor.adapters.partitions import by_topic
 from assignor.errors import ConfigError
@@ -64,16 +64,16 @@ def _on_the_loop(delay_s: float, call: Callable[[], None]) -> Cancellable:
     return asyncio.get_running_loop().call_later(delay_s, call)
 
 
-class StreamsAssignor(SharedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
     """A Kafka Streams style assignor for one `AIOKafkaConsumer`; one instance per consumer.
 
-    Settings are those of `SharedAssignor`.
+    Settings are those of `EmbeddedAssignor`.
 
     Raises:
         ConfigError: also for `rebalance_protocol="cooperative"`, which aiokafka has not.
     """
 
-    name = SharedAssignor.name
+    name = EmbeddedAssignor.name
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         if settings.get("rebalance_protocol", "eager") != "eager":

@@ -79,6 +79,7 @@ class SharedAssignor(Reporting):
         strategy: `(GroupState) -> TaskAssignment`.
         observer: told about every step of a rebalance; see `assignor.observer`.
         release: whose versions and rules to follow; `native` unless a test emulates another.
+        remembered_version: which the group agreed on before this member was started again.
         settings: `num_standby_replicas=1` and others of `assignor.AssignmentConfig`.
 
     Raises:
@@ -103,6 +104,7 @@ class SharedAssignor(Reporting):
         strategy: Strategy = sticky,
         observer: Observer | None = None,
         release: str = "native",
+        remembered_version: int | None = None,
         **settings: Any,
     ) -> None:
         self._leader = leader_settings(topology, application_id, release, strategy, settings)
@@ -115,6 +117,7 @@ class SharedAssignor(Reporting):
             subtopologies=self._leader.subtopologies,
             upgrade_from=upgrade_from,
             start_version=start_version,
+            remembered_version=remembered_version,
         )
         super().__init__(listener or TasksListener(), observer)
         self._told = TasksHeld()
@@ -126,6 +129,7 @@ class SharedAssignor(Reporting):
         self._offered: tuple[TopicPartition, ...] = ()
         self._lags: Mapping[str, Mapping[TaskId, int]] = {}
         self._failures = NO_FAILURES
+        self._error_code = 0
 
     @property
     def tasks(self) -> TasksHeld:
@@ -174,9 +178,8 @@ class SharedAssignor(Reporting):
             TaskAssignmentError: the topology does not fit the topics; the message says how.
         """
         began_s = time.perf_counter()
-        topics = {t for s in self._leader.subtopologies for t in s.source_topics}
-        counts = {t: len(cluster.partitions_for_topic(t) or ()) for t in sorted(topics)}
         try:
+            counts = self._partition_counts(cluster)
             answer = assign_group(
                 self._leader,
                 group,
@@ -209,6 +212,11 @@ class SharedAssignor(Reporting):
         )
 
     # Steps
+
+    def _partition_counts(self, cluster: Any) -> Mapping[str, int]:
+        """Source topic -> partitions as the client has them, 0 where it knows none."""
+        topics = {t for s in self._leader.subtopologies for t in s.source_topics}
+        return {t: len(cluster.partitions_for_topic(t) or ()) for t in sorted(topics)}
 
     def _knowledge(self, group: Sequence[GroupMember]) -> LeaderKnowledge:
         """What is left of the last time that this member led, and which of the group it is."""
@@ -243,7 +251,10 @@ class SharedAssignor(Reporting):
         self._offered = tuple(self._owned()) if self.is_cooperative else ()
         try:
             value, data = self._member.subscription(
-                sums, owned_partitions=self._offered, owned_generation=self._generation
+                sums,
+                error_code=self._error_code,
+                owned_partitions=self._offered,
+                owned_generation=self._generation,
             )
         except RebalanceError as error:
             self._fail(str(error))

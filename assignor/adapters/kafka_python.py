@@ -17,8 +17,9 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from assignor.adapters.common import SharedAssignor
+from assignor.adapters.embedded import EmbeddedAssignor
 from assignor.adapters.followup import FollowupTimer
+from assignor.adapters.kafka_admin import KafkaAdminAccess, admin_settings
 from assignor.adapters.kafka_wire import group_member, owned_entries, to_wire
 from encoding import TopicPartition
 
@@ -47,17 +48,18 @@ class _Consumer:
         return tuple(TopicPartition(p.topic, p.partition) for p in self._consumer.assignment())
 
 
-class StreamsAssignor(SharedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
+class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
     """A Kafka Streams style assignor for one `KafkaConsumer`; one instance per consumer.
 
-    Settings are those of `SharedAssignor`. With `rebalance_protocol="cooperative"` the consumer
+    Settings are those of `EmbeddedAssignor`. With `rebalance_protocol="cooperative"` the consumer
     keeps what it has through a rebalance, and gives up what moves right after it.
     """
 
     def attach(self, consumer: Any) -> None:
         """Connect to the consumer that this instance was given to, for rejoins and follow-ups.
 
-        A static member is known by the consumer's `group_instance_id`.
+        A static member is known by the consumer's `group_instance_id`. The cluster is looked at
+        with an admin client that reaches it as the consumer does.
 
         Raises:
             TypeError: this is no kafka-python 3 consumer with a group id.
@@ -74,6 +76,10 @@ class StreamsAssignor(SharedAssignor, AbstractPartitionAssignor):  # type: ignor
             FollowupTimer(client.request_rejoin, client.is_rebalancing),
             getattr(coordinator, "group_instance_id", None),
         )
+        config = getattr(consumer, "config", None)
+        if config is not None:
+            settings, group_id = admin_settings(config), config["group_id"]
+            self._watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
 
     # What kafka-python calls
 

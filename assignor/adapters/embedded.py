@@ -1,0 +1,186 @@
+"""A member with its surroundings: cluster facts, a state directory, queries, the group's end.
+
+Between `SharedAssignor`, which is the rebalance, and an adapter, which is the client. What talks to
+the cluster or may wait for it runs on a thread of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from assignor.adapters.common import SharedAssignor
+from assignor.answers import MemberAnswer
+from assignor.embedding import (
+    AtHand,
+    ClusterAccess,
+    ClusterWatch,
+    InternalTopicSettings,
+    KeyHosts,
+    ProcessDirectory,
+    key_hosts,
+    lags_or_prior,
+    partition_for_key,
+)
+from assignor.embedding.queries import Partitioner
+from assignor.member import Received
+from assignor.placing import LeaderKnowledge
+from assignor.state import Strategy
+from assignor.subscriptions import GroupMember
+from assignor.topology import Topology
+from encoding import AssignorError
+
+KAFKA_STREAMS_TOPICS = InternalTopicSettings()
+
+
+class EmbeddedAssignor(SharedAssignor):
+    """A member and all that an application needs around it.
+
+    Args:
+        topology: what the application processes.
+        application_id: prefix of internal topics; normally the group id.
+        state_dir: directory for state, locked for this process: its process id outlives restarts,
+            and so does the version that the group agreed on.
+        process_id: identity of the process, where there is no state directory.
+        internal_topics: how changelogs and repartition topics are created. They exist, with the
+            right partition counts, before a task that needs them is handed out. None: they are
+            somebody else's care, and lags are not known.
+        strategy: `(GroupState) -> TaskAssignment`; without one `high_availability` while lags are
+            known and `fallback_prior` while they are not, or `sticky` where nobody looks at them.
+        settings: the others of `SharedAssignor`.
+
+    Attributes:
+        shutdown_requested: the whole group was asked to stop (KIP-671): close this member.
+
+    Raises:
+        StateDirectoryLocked: another process works in the directory.
+        StoreError: the directory cannot be used.
+        TopologyError, ConfigError, ReleaseError: what was given cannot be; the message says why.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        application_id: str,
+        state_dir: str | Path | None = None,
+        process_id: UUID | None = None,
+        internal_topics: InternalTopicSettings | None = KAFKA_STREAMS_TOPICS,
+        strategy: Strategy | None = None,
+        **settings: Any,
+    ) -> None:
+        self._directory = home = None if state_dir is None else ProcessDirectory(state_dir)
+        if home is not None:
+            process_id = process_id or home.process_id
+        try:
+            super().__init__(
+                topology,
+                application_id=application_id,
+                process_id=process_id,
+                remembered_version=None if home is None else home.remembered_version,
+                **(settings if strategy is None else settings | {"strategy": strategy}),
+            )
+        except BaseException:
+            self._leave_directory()
+            raise
+        self._topology = topology
+        self._chooses_strategy = strategy is None
+        managed = internal_topics if self._leader.release.is_native else None
+        self._watch = ClusterWatch(self._leader.subtopologies, managed)
+        self._at_hand: AtHand | None = None
+        # As a leader of ours said; a JVM leader does not.
+        self._counts: Mapping[str, int] = {}
+        self.shutdown_requested = False
+
+    @property
+    def directory(self) -> ProcessDirectory | None:
+        """The state directory, for the application's own state; None without one."""
+        return self._directory
+
+    def hosts_for_key(
+        self, store: str, key: bytes, *, partitioner: Partitioner = partition_for_key
+    ) -> KeyHosts:
+        """Who has the state of a key, as of the last assignment; may be asked from any thread.
+
+        Args:
+            store: name of the state store.
+            key: serialised, as it is in the store's input topic.
+            partitioner: (key, partitions) -> partition, if the topic's is not Kafka's default.
+
+        Raises:
+            TopologyError: there is no such store.
+            MissingSourceTopic: the partition count of the store's input is not known yet.
+        """
+        topics = self._topology.store_topics(store, self._application_id)
+        counts = {**self._watch.partition_counts(), **self._counts}
+        return key_hosts(self.routing, topics, counts, key, partitioner=partitioner)
+
+    def request_shutdown(self) -> None:
+        """Have every member of the group stop (KIP-671), this one included.
+
+        The next subscription says so; the leader answers everybody with it, and each member calls
+        `TasksListener.on_shutdown_requested`. JVM members stop their application.
+        """
+        self._error_code = int(AssignorError.SHUTDOWN_REQUESTED)
+        self._rejoin_now()
+
+    def close(self) -> None:
+        """End threads and timers and give the state directory free; after the consumer's close."""
+        super().close()
+        self._watch.close()
+        self._leave_directory()
+
+    # What an adapter calls
+
+    def _watch_cluster(self, connect: Callable[[], ClusterAccess]) -> None:
+        """Have the cluster looked at on a thread, which calls `connect`."""
+        self._watch.begin(connect, on_ready=self._answer_again, on_error=self._report)
+        if self._watch.is_on and self._chooses_strategy:
+            self._leader = replace(self._leader, strategy=lags_or_prior)
+
+    def _answer_again(self) -> None:
+        """Internal topics came or changed since this leader's answer; called on the thread."""
+        if self._timer is not None:
+            self._timer.schedule(0)
+
+    # Steps of the shared member
+
+    def _join(self) -> bytes:
+        self._watch.join()
+        return super()._join()
+
+    def _partition_counts(self, cluster: Any) -> Mapping[str, int]:
+        self._at_hand = self._watch.at_hand(super()._partition_counts(cluster))
+        return self._at_hand.partition_counts
+
+    def _knowledge(self, group: Sequence[GroupMember]) -> LeaderKnowledge:
+        known = super()._knowledge(group)
+        if self._at_hand is None:
+            return known
+        return replace(
+            known, waits=self._at_hand.waits, end_offset_sums=self._at_hand.end_offset_sums
+        )
+
+    def _decide(self, cluster: Any, group: Sequence[GroupMember]) -> Mapping[str, MemberAnswer]:
+        answers = super()._decide(cluster, group)
+        self._watch.led()
+        return answers
+
+    def _follow(self, received: Received, *, used_before: int) -> None:
+        super()._follow(received, used_before=used_before)
+        assignment = received.assignment
+        if assignment is None:
+            return
+        self._counts = {} if assignment.native is None else assignment.native.partition_counts
+        if assignment.error_code == AssignorError.SHUTDOWN_REQUESTED:
+            self.shutdown_requested = True
+            self._guarded(self._listener.on_shutdown_requested)
+        elif not received.failure and self._directory is not None:
+            directory = self._directory
+            # Written when the version changes only, so that a restart costs no rebalance for it.
+            self._guarded(lambda: directory.remember(self._member.state.used_version))
+
+    def _leave_directory(self) -> None:
+        if self._directory is not None:
+            self._directory.close()
