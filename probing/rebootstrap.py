@@ -265,13 +265,17 @@ def _link_after(
 ) -> NodeLink:
     match event:
         case ConnectionStarted():
-            limit_ms = event.now_ms + config.setup_timeout_ms(link.failures, event.dice)
-            return replace(link, link=Link.CONNECTING, until_ms=limit_ms)
+            limit_ms = config.setup_timeout_ms(link.failures, event.dice)
+            limit_ms = limit_ms if event.limit_ms is None else event.limit_ms
+            return replace(link, link=Link.CONNECTING, until_ms=event.now_ms + limit_ms)
         case ConnectionReady():
             return NodeLink(link=Link.READY)
         case ConnectionLost():
+            if event.back_off_ms == 0:
+                return NodeLink()
             failures = link.failures + 1
-            until_ms = event.now_ms + config.reconnect_delay_ms(failures, event.dice)
+            delay_ms = event.back_off_ms or config.reconnect_delay_ms(failures, event.dice)
+            until_ms = event.now_ms + delay_ms
             return NodeLink(link=Link.BACKING_OFF, failures=failures, until_ms=until_ms)
         case _:
             assert_never(event)

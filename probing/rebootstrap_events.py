@@ -29,11 +29,15 @@ class MetadataReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionStarted:
-    """A connection to ``node`` is being made; ``dice`` (0.0 to 1.0) varies its time limit."""
+    """A connection to ``node`` is being made; ``dice`` (0.0 to 1.0) varies its time limit.
+
+    A client with a time limit of its own hands it in as ``limit_ms``, from now on.
+    """
 
     now_ms: int
     node: str
     dice: float = 0.5
+    limit_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +50,16 @@ class ConnectionReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLost:
-    """The connection to ``node`` failed or was closed; ``dice`` varies the back-off."""
+    """The connection to ``node`` failed or was closed; ``dice`` varies the back-off.
+
+    A client with a back-off of its own hands it in as ``back_off_ms``, from now on; 0 says that it
+    may connect again at once.
+    """
 
     now_ms: int
     node: str
     dice: float = 0.5
+    back_off_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
