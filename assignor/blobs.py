@@ -12,6 +12,7 @@ from encoding import (
     Assignment,
     FutureSubscription,
     Subscription,
+    TaskOffsetSums,
     decode_assignment,
     decode_subscription,
     encode_assignment,
@@ -23,15 +24,17 @@ _SMALL_TASKS = 64
 _KEPT = 2048
 
 
-def write_subscription(subscription: Subscription) -> bytes:
-    """Bytes of a subscription.
+def write_subscription(
+    subscription: Subscription, *, kafka_offset_sums: TaskOffsetSums | None = None
+) -> bytes:
+    """Bytes of a subscription, with what Kafka's own fields say of the tasks if that is less.
 
     Raises:
         EncodeError: see `encode_subscription`.
     """
     if len(subscription.task_offset_sums) <= _SMALL_TASKS:
-        return _write_small_subscription(subscription)
-    return encode_subscription(subscription)
+        return _write_small_subscription(subscription, kafka_offset_sums=kafka_offset_sums)
+    return encode_subscription(subscription, kafka_offset_sums=kafka_offset_sums)
 
 
 def read_subscription(

@@ -14,7 +14,7 @@ from assignor.blobs import read_answer, write_subscription
 from assignor.endpoints import parse_endpoint
 from assignor.errors import MemberRefused
 from assignor.held import TasksHeld, UnfollowableAnswer, held_tasks, held_view, view_routing
-from assignor.native_facts import fingerprint, native_answer, other_topology
+from assignor.native_facts import fingerprint, native_answer, other_topology, seen_by_jvm_leaders
 from assignor.routing import Routing
 from assignor.topology import Subtopology
 from encoding import (
@@ -182,7 +182,8 @@ class StreamsMember:
             client_tags=self.identity.client_tags,
             native=self._native_part(version, tuple(owned_partitions), owned_generation),
         )
-        return value, write_subscription(value) + self._nonce(value)
+        seen = seen_by_jvm_leaders(value, self._subtopologies)
+        return value, write_subscription(value, kafka_offset_sums=seen) + self._nonce(value)
 
     def receive(
         self,

@@ -5,8 +5,10 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from assignor.topology import Subtopology
-from encoding import Assignment
-from probing import NativeAnswer
+from encoding import Assignment, Subscription, TaskOffsetSums
+from probing import EARLIEST_NATIVE_VERSION, NativeAnswer
+
+_OFFSET_SUMS_SINCE = 7
 
 
 @lru_cache(maxsize=64)  # every member of a process has the same topology
@@ -16,6 +18,25 @@ def fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
         return b""
     said = "\n".join(repr(subtopology) for subtopology in subtopologies)
     return blake2b(said.encode(), digest_size=8).digest()
+
+
+def seen_by_jvm_leaders(
+    value: Subscription, subtopologies: tuple[Subtopology, ...]
+) -> TaskOffsetSums | None:
+    """The offset sums for Kafka's own fields where they say less than the trailer, else None.
+
+    JVM members name no stateless task there, and a JVM leader of 2.8 dies of one that does
+    ("Tried to lookup lag for unknown task"). Before version 7 there are lists of tasks, which hold
+    stateless ones as well.
+    """
+    if value.native is None or not _OFFSET_SUMS_SINCE <= value.version < EARLIEST_NATIVE_VERSION:
+        return None
+    stateless = {one.id for one in subtopologies if not one.is_stateful}
+    sums = value.task_offset_sums
+    if not any(task.subtopology in stateless for task, _ in sums):
+        return None
+    stateful = {task: said for task, said in sums if task.subtopology not in stateless}
+    return TaskOffsetSums.from_mapping(stateful)
 
 
 def native_answer(assignment: Assignment) -> NativeAnswer | None:

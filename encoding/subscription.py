@@ -11,6 +11,7 @@ accepts and refuses.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -48,11 +49,18 @@ _PARTITION_SUM = record_dtype("partition_offset", KAFKA_VERSIONS[-1])
 _TASK_SUM = record_dtype("task_offset_sum", KAFKA_VERSIONS[-1])
 
 
-def encode_subscription(value: Subscription) -> bytes:
+def encode_subscription(
+    value: Subscription, *, kafka_offset_sums: TaskOffsetSums | None = None
+) -> bytes:
     """Bytes of a subscription in its own version, equal for equal values.
 
     Fields that the version does not carry are dropped, as Kafka does; a native part is appended
     as a trailer, which carries them all.
+
+    Args:
+        value: what to write.
+        kafka_offset_sums: what Kafka's own fields say of the tasks, where JVM leaders are to see
+            less than the trailer says; the same by default.
 
     Raises:
         EncodeError: unknown version, latest supported version below the used one (from version 3
@@ -69,8 +77,11 @@ def encode_subscription(value: Subscription) -> bytes:
         raise EncodeError("version", value.version, None, known)
     _check_supported_for_writing(value)
     parts: list[Any] = []
+    seen = value
+    if kafka_offset_sums is not None:
+        seen = replace(value, task_offset_sums=kafka_offset_sums)
     for wire_value, write in plan:
-        write(wire_value(value), parts)
+        write(wire_value(seen), parts)
     extras = value.native
     if extras is not None:
         _check_advertised(value)

@@ -106,7 +106,7 @@ class RealGroup:
         """What the coordinator says about the group."""
         return describe_group(self.bootstrap_servers, self.application_id)
 
-    def settle(self, *, timeout_s: float = 60.0) -> DescribedGroup:
+    def settle(self, *, timeout_s: float = 150.0) -> DescribedGroup:
         """Wait until every task runs exactly once and nothing changes for a second.
 
         Raises:
@@ -127,7 +127,10 @@ class RealGroup:
             sleep(_LOOK_S)
         raise NotInTime(
             f"the group did not settle in {timeout_s:.0f} s: {self._unsettled()}"
-            + "".join(f"\n{m.name} {m.state}{m.tail()}" for m in self.members.values())
+            + "".join(
+                f"\n{m.name} {m.state} {'; '.join(m.failures)}{m.tail()}"
+                for m in self.members.values()
+            )
         )
 
     def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:

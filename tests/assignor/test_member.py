@@ -1,10 +1,11 @@
 """The member's half: changing bytes, versions followed, answers that cannot be followed."""
 
 from itertools import pairwise
+from uuid import UUID
 
 import pytest
 
-from assignor import MemberRefused
+from assignor import MemberIdentity, MemberRefused, StreamsMember, Subtopology
 from encoding import (
     Assignment,
     NativeAssignment,
@@ -13,7 +14,7 @@ from encoding import (
     decode_subscription,
     encode_assignment,
 )
-from probing import Refuse, RejoinNow, ReleaseError
+from probing import Refuse, RejoinNow, ReleaseError, find_release
 from tests.assignor.groups import Group, start
 
 LINES = tuple(TopicPartition("lines", p) for p in range(4))
@@ -37,6 +38,24 @@ def test_two_subscriptions_in_a_row_never_have_equal_bytes_in_any_version():
 def test_release_2_6_0_repeats_itself_as_history_has_it():
     member = start("2.6.0")
     assert member.subscription()[1] == member.subscription()[1]
+
+
+def test_a_jvm_leader_is_told_of_stateful_tasks_only_and_one_of_ours_of_all():
+    # A real leader of 2.8.2 dies of a stateless task among the offset sums.
+    plain = Subtopology(id=0, nodes=("read",), source_topics=("lines",))
+    counted = Subtopology(
+        id=1, nodes=("count",), source_topics=("words",), changelog_topics=("counts-changelog",)
+    )
+    identity = MemberIdentity(process_id=UUID(int=1))
+    member = StreamsMember(find_release("native"), identity, subtopologies=(plain, counted))
+    both = (TaskId(0, 0), TaskId(1, 0))
+    held = (TopicPartition("lines", 0), TopicPartition("words", 0))
+    member.receive(held, answer(tasks=both), now_ms=0)
+    _, blob = member.subscription()
+    as_jvm = decode_subscription(blob, known_versions=range(1, 12))
+    assert as_jvm.version == 11
+    assert as_jvm.prev_tasks == both[1:]
+    assert decode_subscription(blob).prev_tasks == both
 
 
 def test_what_a_member_holds_is_reported_as_running_and_standbys_as_unknown():
