@@ -1,0 +1,103 @@
+"""From a static setting to a finalized flag without a double bounce: KIP-584's four phases.
+
+``inter.broker.protocol.version`` is read once, at start. The flag that replaces it can be raised
+online; it counts only on nodes whose setting is at least the migration version, so that lowering
+the setting, one rolling bounce, is the emergency way back.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+
+class Phase(IntEnum):
+    """How far a node is on the way from the setting to the flag."""
+
+    SETTING_ONLY = 1
+    BOTH = 2
+    FLAG = 3
+    SETTING_RETIRED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolSetup:
+    """What one node goes by.
+
+    Attributes:
+        setting: level of its static setting; None in a program that no longer has it.
+        migration: the level from which on the flag may count.
+        flag: finalized level of the flag, 0 while it is not finalized.
+    """
+
+    setting: int | None
+    migration: int
+    flag: int = 0
+
+    @property
+    def is_migrated(self) -> bool:
+        """Tell whether this node may look at finalized levels, advertise its own, change them."""
+        return self.setting is None or self.setting >= self.migration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationRule:
+    """One row: when it holds, the phase, who decides, and the sentence."""
+
+    name: str
+    holds: Callable[[ProtocolSetup], bool]
+    phase: Phase
+    by_flag: bool
+    why: str
+
+
+MIGRATION_RULES: Final = (
+    MigrationRule(
+        name="setting is retired",
+        holds=lambda s: s.setting is None,
+        phase=Phase.SETTING_RETIRED,
+        by_flag=True,
+        why="the program has no static setting any more; the flag decides: {flag}",
+    ),
+    MigrationRule(
+        name="setting is below the migration version",
+        holds=lambda s: not s.is_migrated,
+        phase=Phase.SETTING_ONLY,
+        by_flag=False,
+        why="the setting {setting} is below the migration version {migration}, so it decides and"
+        " finalized levels are not looked at",
+    ),
+    MigrationRule(
+        name="flag is not finalized",
+        holds=lambda s: s.flag == 0,
+        phase=Phase.BOTH,
+        by_flag=False,
+        why="the flag is not finalized yet; the setting decides: {setting}",
+    ),
+    MigrationRule(
+        name="flag is finalized",
+        holds=lambda s: True,  # noqa: ARG005 the last row always holds
+        phase=Phase.FLAG,
+        by_flag=True,
+        why="the flag is finalized at {flag} and decides; the setting {setting} no longer counts",
+    ),
+)
+"""First row that holds, wins (KIP-584, phases 1 to 4)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolDecision:
+    """The level that a node speaks to its peers, in which phase, by which rule."""
+
+    level: int
+    phase: Phase
+    rule: str
+    why: str
+
+
+def decide_protocol(setup: ProtocolSetup) -> ProtocolDecision:
+    """Return the level that a node goes by."""
+    rule = next(row for row in MIGRATION_RULES if row.holds(setup))
+    level = setup.flag if rule.by_flag or setup.setting is None else setup.setting
+    why = rule.why.format(flag=setup.flag, setting=setup.setting, migration=setup.migration)
+    return ProtocolDecision(level=level, phase=rule.phase, rule=rule.name, why=why)
