@@ -66,6 +66,11 @@ class LogState:
         """Format of the batches."""
         return format_to_write(Store.FEATURE_LOG, self.persistent_version)
 
+    @property
+    def knows_members(self) -> bool:
+        """Whether that format holds what members support."""
+        return self.format >= _MEMBERS_SINCE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogBatch:
@@ -102,7 +107,7 @@ def registration(
 
     Nothing is, where it said the same before, and where the log's version knows no members.
     """
-    if state.format < _MEMBERS_SINCE or state.ranges_by_member.get(member) == ranges:
+    if not state.knows_members or state.ranges_by_member.get(member) == ranges:
         return None
     return LogBatch(epoch=state.levels.epoch, members={member: ranges})
 
@@ -125,7 +130,7 @@ def replay(state: LogState, batch: LogBatch) -> LogState:
         ranges_by_member=members,
         note=batch.note if batch.levels else state.note,
     )
-    return replace(after, ranges_by_member={}) if after.format < _MEMBERS_SINCE else after
+    return after if after.knows_members else replace(after, ranges_by_member={})
 
 
 def dropped_below(state: LogState, persistent_version: int) -> tuple[str, ...]:
