@@ -72,6 +72,7 @@ class _Board:
         load, low, high: all copies of each client, and its band.
         ends: end offset sums.
         crashes: what is known of each crash; forgotten when a copy of its tasks moves.
+        limits: threads of a crashed client -> most tasks a thread that its crash may bring.
     """
 
     active: list[int]
@@ -86,6 +87,7 @@ class _Board:
     high: list[int]
     ends: list[int]
     crashes: dict[int, "_Crash"]
+    limits: dict[int, float]
 
     @classmethod
     def of(cls, state: GroupState, active: IntArray, standbys: Standbys) -> "_Board":
@@ -116,6 +118,7 @@ class _Board:
             high=bands.high.tolist(),
             ends=state.end_offset_sums.tolist(),
             crashes={},
+            limits={},
         )
 
     def crash(self, client: int) -> "_Crash":
@@ -126,10 +129,16 @@ class _Board:
             for task in self.tasks_of.get(client, ()):
                 heirs = [c for c in self.holders[task] if self.capacity[c]]
                 if heirs:
-                    heir = min(heirs, key=lambda c: (load[c] / self.capacity[c], c))
+                    heir = heirs[0]
+                    if len(heirs) > 1:
+                        heir = min(heirs, key=lambda c: (load[c] / self.capacity[c], c))
                     load[heir] += 1
                     taken.setdefault(heir, []).append(task)
-            self.crashes[client] = _Crash(client, load, taken, self._limit(client))
+            # Whoever has as many threads leaves as much behind.
+            threads = self.capacity[client]
+            if threads not in self.limits:
+                self.limits[threads] = self._limit(client)
+            self.crashes[client] = _Crash(client, load, taken, self.limits[threads])
         return self.crashes[client]
 
     def _limit(self, crashed: int) -> float:

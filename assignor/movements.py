@@ -131,8 +131,8 @@ def _unsettled(
     task, hot = state.copy_task(), state.is_caught_up()
     width = len(state.clients)
     keys, wanted = task * width + state.copy_client, standbys.task * width + standbys.client
-    is_hot = _is_among(wanted, keys[hot])
-    is_hot |= state.starts_anywhere()[standbys.task] & ~_is_among(wanted, keys)
+    is_hot = is_among(wanted, keys[hot])
+    is_hot |= state.starts_anywhere()[standbys.task] & ~is_among(wanted, keys)
     touched = state.stateful & (now != target)
     # A new copy in a free place has nobody to stand in for it: nothing to decide there.
     has_several = np.bincount(task[hot], minlength=len(state.tasks)) > 1
@@ -152,7 +152,7 @@ def _unsettled(
     return np.flatnonzero(touched).tolist(), list(pairs), belongs
 
 
-def _is_among(keys: IntArray, ascending: IntArray) -> BoolArray:
+def is_among(keys: IntArray, ascending: IntArray) -> BoolArray:
     """Bool [keys]: which of them are in a sorted column (`np.isin` hashes all of it)."""
     place = np.searchsorted(ascending, keys)
     found: BoolArray = place < len(ascending)
@@ -169,8 +169,8 @@ def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> B
     task = np.flatnonzero(moving)
     copy_task, width = state.copy_task(), len(state.clients)
     keys, wanted = copy_task * width + state.copy_client, task * width + target[task]
-    is_new = ~_is_among(wanted, keys)
-    is_stalled = _is_among(wanted, keys[state.copy_stalled])
+    is_new = ~is_among(wanted, keys)
+    is_stalled = is_among(wanted, keys[state.copy_stalled])
     caught_up = np.bincount(copy_task[state.is_caught_up()], minlength=len(moving))[task]
     is_stuck = np.zeros(width, dtype=np.bool_)
     is_stuck[target[task[is_stalled]]] = True

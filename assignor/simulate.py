@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from assignor.movements import is_among
 from assignor.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
@@ -75,10 +76,10 @@ def moves_of(state: GroupState, assignment: TaskAssignment) -> Moves:
     anywhere = state.starts_anywhere()
     chosen = np.flatnonzero(stateful)
     active_keys = chosen * width + active[chosen]
-    pairs = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)
+    pairs = assignment.standby_table()
     placed = np.concatenate([active_keys, pairs[:, 0] * width + pairs[:, 1]])
-    is_hot: BoolArray = np.isin(active_keys, keys[hot])
-    is_hot |= anywhere[chosen] & ~np.isin(active_keys, keys)
+    is_hot: BoolArray = is_among(active_keys, keys[hot])
+    is_hot |= anywhere[chosen] & ~is_among(active_keys, keys)
     could_be_hot = anywhere.copy()
     could_be_hot[task[hot]] = True
     extra = np.bincount(pairs[:, 0], minlength=len(active)) - state.config.num_standby_replicas
@@ -86,7 +87,7 @@ def moves_of(state: GroupState, assignment: TaskAssignment) -> Moves:
         handoffs=int((moved & stateful).sum()),
         stateless_moves=int((moved & ~stateful).sum()),
         takeovers=int((stateful & (state.owner == NOBODY)).sum()),
-        restores=int((~np.isin(placed, keys)).sum()),
+        restores=int((~is_among(placed, keys)).sum()),
         cold=int((~is_hot & could_be_hot[chosen]).sum()),
         warmups=int(np.maximum(extra, 0).sum()),
     )

@@ -14,6 +14,8 @@ from assignor.state import BoolArray, GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
 _WEIGHED = 600
+# Up to so many clients a loop over them is faster than numpy.
+_FEW_CLIENTS = 64
 # Up to so many clients the pairs of active and standby clients are weighed too.
 _PAIRED = 3_000
 # Clients and copies that are looked at for an exchange, each.
@@ -138,6 +140,55 @@ def fill_standbys(board: Board) -> None:
 
 
 def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
+    """Each copy to the best client with room; returns the tasks for which there is none."""
+    few = len(board.capacity) <= _FEW_CLIENTS
+    return _weighed_by_loop(board, missing) if few else _weighed_by_numpy(board, missing)
+
+
+def _weighed_by_loop(board: Board, missing: Sequence[int]) -> list[int]:
+    """As `_weighed_by_numpy`, for few clients."""
+    room, pairs, spread, clients = board.room, board.pairs, board.spread, len(board.capacity)
+    capacity = [max(1, threads) for threads in board.capacity]
+    held = [0] * clients
+    for held_by in board.holders.values():
+        for client in held_by:
+            held[client] += 1
+    total, left = max(len(board.holders), 1), len(set(missing))
+    members: dict[frozenset[int], list[int]] = {}
+    blocked, last = [], -1
+    for task in missing:
+        left -= task != last
+        last, active, mine = task, board.active[task], board.holders[task]
+        cells = spread.best_for([active, *mine], board.wanted - len(mine))
+        if cells not in members:
+            members[cells] = [
+                c for c in range(clients) if spread.usable[c] and spread.cells[c] in cells
+            ]
+        able = [c for c in members[cells] if c != active and c not in mine]
+        where = [c for c in able if room[c] > 0]
+        if not where and spread.is_needed:
+            where = able
+        if not where:
+            blocked.append(task)
+            continue
+        best: tuple[bool, float, float, int, int] | None = None
+        for c in where:
+            threads = capacity[c]
+            # As below.
+            is_urgent = 2 * room[c] * total > (left + 1) * (total - held[c])
+            weight = -room[c] if is_urgent else pairs.get((active, c), 0) / threads
+            key = (not is_urgent, weight, -room[c] / threads, (c - active) % clients, c)
+            if best is None or key < best:
+                best = key
+        if best is not None:
+            client = best[-1]
+            board.add(task, client)
+            held[client] += 1
+            board.fresh.setdefault(client, {})[task] = None
+    return blocked
+
+
+def _weighed_by_numpy(board: Board, missing: Sequence[int]) -> list[int]:
     """Each copy to the best client with room; returns the tasks for which there is none."""
     room = np.array(board.room, dtype=np.int64)
     capacity = np.maximum(np.array(board.capacity, dtype=np.int64), 1)

@@ -8,7 +8,7 @@ nothing here is of size T x C.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -141,6 +141,11 @@ class TaskAssignment:
     warmups: tuple[tuple[int, int], ...] = ()
     followup: bool = False
     warnings: tuple[str, ...] = ()
+
+    def standby_table(self) -> IntArray:
+        """Int [P, 2]: `standbys` as a table."""
+        flat = np.fromiter(chain.from_iterable(self.standbys), np.int64, 2 * len(self.standbys))
+        return flat.reshape(-1, 2)
 
 
 Strategy = Callable[[GroupState], TaskAssignment]
@@ -311,14 +316,15 @@ def validate(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
     nowhere = np.flatnonzero((assignment.active < 0) | (assignment.active >= clients))
     problems = [f"task {state.tasks[index]} has no active client" for index in nowhere.tolist()]
     seen = set()
+    stateful, active = state.stateful.tolist(), assignment.active.tolist()
     for task, client in assignment.standbys:
         if not (0 <= task < total and 0 <= client < clients):
             problems.append(
                 f"standby ({task}, {client}) names a task or client that does not exist"
             )
-        elif not state.stateful[task]:
+        elif not stateful[task]:
             problems.append(f"standby of {state.tasks[task]}, which has no state")
-        elif assignment.active[task] == client or (task, client) in seen:
+        elif active[task] == client or (task, client) in seen:
             problems.append(f"{state.clients[client]} holds two copies of {state.tasks[task]}")
         seen.add((task, client))
     strange = sorted(set(assignment.warmups) - seen)

@@ -79,6 +79,26 @@ def test_both_ways_of_filling_level_the_total_load_by_thread(tasks):
     assert per_thread[3] <= per_thread[0]
 
 
+@pytest.mark.parametrize("racks", [1, 3])
+def test_few_clients_are_weighed_by_a_loop_as_by_numpy(racks, monkeypatch):
+    rng = np.random.default_rng(racks)
+    for _ in range(25):
+        clients, standbys = int(rng.integers(3, 12)), int(rng.integers(1, 3))
+        state = group(
+            int(rng.integers(1, 60)),
+            clients,
+            standbys=standbys,
+            copies=[(0, int(rng.integers(clients)), 0)],
+            threads=rng.integers(1, 4, clients).tolist(),
+            racks=[f"r{c % racks}" for c in range(clients)],
+        )
+        active = rng.integers(0, clients, len(state.tasks)).tolist()
+        by_loop = pairs(state, active)
+        with monkeypatch.context() as patch:
+            patch.setattr("assignor.standby_fill._FEW_CLIENTS", 0)
+            assert pairs(state, active) == by_loop
+
+
 def test_too_few_clients_are_told():
     found = target_standbys(group(2, 2, standbys=3), np.array([0, 1]))
     assert len(found.task) == 2
