@@ -4,7 +4,8 @@ Nothing is trusted: bytes that cannot be read are a reason in words, and hurt no
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -94,9 +95,15 @@ def thread_name(described: DescribedMember) -> str:
     return described.instance_id or ""
 
 
-def label(look: MemberLook) -> str:
-    """A member's client and thread."""
-    return f"{look.client} {thread_name(look.described)}".rstrip()
+def labels(members: Sequence[MemberLook]) -> dict[str, str]:
+    """Member id -> its client, with the thread where the client has several members."""
+    counts = Counter(one.process for one in members)
+    return {
+        one.described.member_id: f"{one.client} {thread_name(one.described)}".rstrip()
+        if counts[one.process] > 1
+        else one.client
+        for one in members
+    }
 
 
 def record_bytes(described: DescribedMember) -> int:

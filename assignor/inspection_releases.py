@@ -39,8 +39,8 @@ def releases_writing(
     """
     if native is not None or used >= EARLIEST_NATIVE_VERSION:
         latest = native if native is not None else supported
-        said = f"ours, v{latest}"
-        return ReleaseEvidence(latest=latest, spelled=f"{said}, pinned" if pin else said)
+        said = f"ours v{latest}"
+        return ReleaseEvidence(latest=latest, spelled=f"{said} pinned" if pin else said)
     fitting = [one for one in _KAFKA if _consumer_version(one) == consumer_version]
     found = _writing(used, supported, fitting)
     if not (found.releases or found.pinned):

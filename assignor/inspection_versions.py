@@ -9,7 +9,7 @@ own version of the consumer protocol into all answers.
 from collections.abc import Sequence
 from typing import Final
 
-from assignor.inspection_members import label
+from assignor.inspection_members import labels
 from assignor.inspection_values import Holder, LeaderLook, MemberLook, VersionsLook
 from probing import EARLIEST_NATIVE_VERSION, UNKNOWN_VERSION
 
@@ -138,7 +138,7 @@ def look_at_leader(members: Sequence[MemberLook]) -> LeaderLook:
     answered = [one for one in members if one.answer.consumer_version >= 0]
     if not answered:
         return LeaderLook(candidates=(), why="no answer of a leader can be read")
-    everybody = list(members)
+    everybody, names = list(members), labels(members)
     natives = [one for one in everybody if one.native is not None]
     reasons = []
     if any(one.answer.native for one in answered):
@@ -160,6 +160,6 @@ def look_at_leader(members: Sequence[MemberLook]) -> LeaderLook:
     if len(everybody) == 1 and not reasons:
         reasons.append("the only member")
     return LeaderLook(
-        candidates=tuple(sorted(map(label, everybody))),
+        candidates=tuple(sorted(names[one.described.member_id] for one in everybody)),
         why="; ".join(reasons) or "DescribeGroups does not tell the leader, and all write alike",
     )

@@ -20,19 +20,26 @@ class _Assignor(LazyGroup):
         "explain": Subcommand(
             "assignor.cli.explain", "explain", "Say why tasks run where they run."
         ),
+        "inspect": Subcommand("assignor.cli.inspect", "inspect", "Look into a live group."),
+        "features": Subcommand(
+            "assignor.cli.features", "features", "Show and change finalized feature levels."
+        ),
         "negotiate": Subcommand(
             "assignor.cli.negotiate",
             "negotiate",
             "Ask what a leader answers, and what each member does next.",
         ),
         "size": Subcommand("assignor.cli.size", "size", "Say what a group's metadata weighs."),
+        "storage": Subcommand(
+            "assignor.cli.storage", "storage", "Make the folder of a feature log, and look at it."
+        ),
     }
 
 
 @click.command(cls=_Assignor, context_settings=CONTEXT)
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
-    """Look into rebalance metadata and negotiate versions, without a broker.
+    """Look into live groups and their metadata, place tasks, negotiate versions.
 
     Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the surroundings
     failed.

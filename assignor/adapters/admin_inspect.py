@@ -1,0 +1,62 @@
+"""Looks into the groups of a live cluster: questions of `admin_groups`, read by `inspection`."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from assignor.adapters.admin import Admin, NotAuthorized
+from assignor.adapters.admin_groups import cluster_facts, describe_group, list_groups
+from assignor.inspection import group_topics, inspect_group, is_settling
+from assignor.inspection_values import ClusterFacts, DescribedGroup, GroupInspection
+
+_LOOK_S: Final = 0.2
+
+
+def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
+    """One group, once it is settled, or as it is when half of the time is over.
+
+    Raises:
+        BrokerError, NotAuthorized: the cluster does not tell.
+    """
+    end = time.monotonic() + admin.target.timeout_ms / 2000
+    group = describe_group(admin, group_id)
+    while is_settling(group) and time.monotonic() < end:
+        time.sleep(_LOOK_S)
+        group = describe_group(admin, group_id)
+    if group.state == "Dead":
+        group = replace(group, group_type=_type_of(admin, group_id))
+    return _look(admin, group)
+
+
+def look_at_all_groups(admin: Admin) -> Iterator[GroupInspection]:
+    """Every group of the cluster, sorted, as each is now; the clock starts anew for each.
+
+    Raises:
+        BrokerError, NotAuthorized: the cluster does not list them. A group that may not be
+            described is yielded with that as its summary.
+    """
+    for listed in list_groups(admin):
+        admin.again()
+        try:
+            group = describe_group(admin, listed.group_id)
+        except NotAuthorized as error:
+            yield GroupInspection(described=listed, summary=str(error))
+            continue
+        yield _look(admin, replace(group, group_type=listed.group_type))
+
+
+def _type_of(admin: Admin, group_id: str) -> str:
+    """What kind of group has this id where it is no classic one; empty where nobody tells."""
+    try:
+        listed = list_groups(admin)
+    except NotAuthorized:
+        return ""
+    return next((one.group_type for one in listed if one.group_id == group_id), "")
+
+
+def _look(admin: Admin, group: DescribedGroup) -> GroupInspection:
+    facts = ClusterFacts()
+    if group.members and group.protocol_name:
+        facts = cluster_facts(admin, group.group_id, lambda names: group_topics(group, names))
+    return inspect_group(group, facts)

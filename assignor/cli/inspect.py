@@ -1,0 +1,177 @@
+"""``assignor inspect``: what every member of a live group says and got, and who holds it down."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from assignor.cli.assign_text import text_console
+from assignor.cli.connect import ConnectFailure, connect_options, connected, target_of
+from assignor.cli.inspect_json import document_of
+from assignor.cli.inspect_text import render_group, render_groups
+from assignor.inspection import is_present
+from assignor.inspection_problem import problem_of
+from assignor.inspection_values import GroupInspection
+from assignor.problem import ProblemError
+
+if TYPE_CHECKING:
+    from assignor.adapters.admin import Target
+
+_HELP = """Look into a live group: what its members say and got, and who holds its version down.
+
+Works on Kafka Streams groups, on groups of this project and on mixed ones; of other consumer groups
+it shows what the consumer protocol tells. Nothing is changed and nobody is disturbed: it needs
+DESCRIBE on the group, and on its topics for lags.
+
+"wrote" is used/supported version, +101 what a member of this project reads beyond Kafka's; "got" is
+the version of its answer. "lag" counts records between committed and end offsets of what a client
+reads; "behind" is how far its worst copy was at the last rebalance, seen from the ends now.
+
+\b
+Examples:
+  assignor inspect --bootstrap-server localhost:9092 --group word-count
+  assignor inspect --bootstrap-server b1:9093 --command-config client.properties --all
+  assignor inspect --bootstrap-server localhost:9092 --group word-count --watch 2
+  assignor inspect --bootstrap-server localhost:9092 --group word-count --format json
+What if a client dies:
+  assignor inspect --bootstrap-server localhost:9092 --group word-count --save g.json --dies NAME
+  assignor assign --problem g.json --simulate
+
+\b
+Exit status: 0 done; 1 there is no such group, it may not be asked, or it cannot be saved;
+2 wrong usage or bad input; 3 no broker answers.
+"""
+
+
+class _Answer(click.ClickException):
+    """The answer is no: one sentence on stderr, exit status 1."""
+
+    exit_code = 1
+
+
+@click.command("inspect", help=_HELP, short_help="Look into a live group.")
+@connect_options
+@click.option("--group", "group_id", metavar="GROUP", help="The group (application.id).")
+@click.option("--all", "everything", is_flag=True, help="Every group of the cluster, one a row.")
+@click.option("--tasks", is_flag=True, help="List every task, too.")
+@click.option("--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Look every so often.")
+@click.option("--times", type=click.IntRange(1), help="With --watch: end after so many looks.")
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a problem file, for assign, explain, size and rolling-bounce plan.",
+)
+@click.option(
+    "--lags",
+    type=click.Choice(("caught-up", "reported")),
+    default="caught-up",
+    help="With --save: take copies as caught up [default], or as reported when members joined.",
+)
+@click.option("--dies", multiple=True, metavar="CLIENT", help="With --save: this client leaves.")
+@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+def inspect(
+    *,
+    bootstrap_server: str | None,
+    command_config: Path | None,
+    timeout: float | None,
+    **given: Any,
+) -> None:
+    """Entry point of the subcommand."""
+    _check_usage(given)
+    target = target_of(bootstrap_server, command_config, timeout)
+    if given["watch"] is not None:
+        _watch(target, given)
+        return
+    looks = _looks(target, given)
+    if given["save"] is not None:
+        _save(looks[0], given)
+    _print(looks, given)
+    if not given["everything"] and not is_present(looks[0].described):
+        raise _Answer(f"{looks[0].summary}; --all lists those there are.")
+
+
+def _check_usage(given: dict[str, Any]) -> None:
+    """Refuse options that do not go together; the first row that holds."""
+    group_id, everything, watch = given["group_id"], given["everything"], given["watch"]
+    for is_wrong, said in (
+        (bool(group_id) == everything, "give --group GROUP, or --all"),
+        (given["save"] and (everything or watch), "--save takes one --group and no --watch"),
+        (given["dies"] and not given["save"], "--dies goes with --save"),
+        (given["times"] and not watch, "--times goes with --watch"),
+    ):
+        if is_wrong:
+            raise click.UsageError(said)
+
+
+def _looks(target: "Target", given: dict[str, Any]) -> list[GroupInspection]:
+    """The group that is asked for, or all of them."""
+    with connected(target) as admin:
+        # The client is an extra; `connected` has said so where it is missing.
+        from assignor.adapters.admin_inspect import (  # noqa: PLC0415
+            look_at_all_groups,
+            look_at_group,
+        )
+
+        if given["everything"]:
+            return list(look_at_all_groups(admin))
+        return [look_at_group(admin, given["group_id"])]
+
+
+def _print(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
+    if given["style"] == "json":
+        for look in looks:
+            sys.stdout.write(json.dumps(document_of(look)) + "\n")
+        sys.stdout.flush()
+        return
+    if given["everything"] or is_present(looks[0].described):
+        console = text_console()
+        console.print(_rendered(looks, given, console.width), highlight=False)
+
+
+def _rendered(
+    looks: Sequence[GroupInspection], given: dict[str, Any], width: int
+) -> RenderableType:
+    if given["everything"]:
+        return render_groups(looks, width=width) if looks else Text("the cluster has no groups")
+    now_ms = int(time.time() * 1000)
+    return render_group(looks[0], width=width, now_ms=now_ms, tasks=given["tasks"])
+
+
+def _watch(target: "Target", given: dict[str, Any]) -> None:
+    """Look again and again; what fails at one look may be well at the next."""
+    console = text_console()
+    left = given["times"]
+    with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+        while True:
+            stamp = Text(time.strftime("%H:%M:%S"), style="dim")
+            try:
+                looks = _looks(target, given)
+                if given["style"] == "json":
+                    _print(looks, given)
+                else:
+                    live.update(Group(stamp, _rendered(looks, given, console.width)), refresh=True)
+            except ConnectFailure as error:
+                live.update(Group(stamp, Text(error.format_message(), style="red")), refresh=True)
+            left = None if left is None else left - 1
+            if left == 0:
+                return
+            time.sleep(given["watch"])
+
+
+def _save(look: GroupInspection, given: dict[str, Any]) -> None:
+    try:
+        problem = problem_of(look, lags=given["lags"], dies=given["dies"])
+    except ProblemError as error:
+        raise _Answer(f"{error}.") from None
+    try:
+        given["save"].write_text(json.dumps(problem) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConnectFailure(f"cannot write {given['save']}: {error.strerror or error}.") from None

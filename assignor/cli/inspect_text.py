@@ -1,0 +1,254 @@
+"""What `assignor inspect` found, for people: a head, who runs what, and what to do about it.
+
+Columns that do not fit are left out from the right, those that say where a client is first.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from assignor.inspection_members import thread_name
+from assignor.inspection_routing import few
+from assignor.inspection_values import ClientLook, GroupInspection, MemberLook
+from encoding import NO_REBALANCE, UNKNOWN_VERSION, TaskId
+
+WIDE = 120
+"""Columns of a terminal from which on a table says where each client is, too."""
+
+_BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
+
+
+def render_group(look: GroupInspection, *, width: int, now_ms: int, tasks: bool) -> Group:
+    """Everything about one group.
+
+    Args:
+        look: the group.
+        width: of the terminal, in characters.
+        now_ms: epoch time, to say in how long the next rebalance is.
+        tasks: whether to list every task.
+    """
+    parts: list[RenderableType] = [Text(f"{look.summary}{_counts(look)}", style="bold")]
+    if look.members:
+        parts.append(_head(look, now_ms))
+        parts.append(Text())
+        parts.append(_clients(look, width) if look.is_streams else _stock(look, width))
+    if tasks and look.tasks:
+        parts += [Text(), _tasks(look)]
+    if look.findings:
+        parts += [Text(), *_findings(look)]
+    return Group(*parts)
+
+
+def render_groups(looks: Sequence[GroupInspection], *, width: int) -> Table:
+    """One row a group."""
+    table = _table("group", "state", "assignor", right=("members", "lag"))
+    table.add_column("version", no_wrap=True)
+    table.add_column("to know", overflow="fold")
+    for look in looks:
+        described, versions = look.described, look.versions
+        version, said = "", ""
+        if versions is not None:
+            ahead = versions.in_force < versions.possible
+            version = (
+                f"{versions.in_force} of {versions.possible}" if ahead else f"{versions.in_force}"
+            )
+            names = [one.client for one in versions.holders]
+            said = f"held down by {few(names)}" if names else ""
+        others = sum(one.kind not in ("holds-version", "before-probing") for one in look.findings)
+        notes = f"{others} finding{'s' if others > 1 else ''}" if others else ""
+        table.add_row(
+            Text(described.group_id, overflow="ellipsis"),
+            described.state,
+            described.protocol_name or described.group_type or described.protocol_type,
+            str(len(described.members)),
+            _number(look.lag),
+            version,
+            Text("; ".join(filter(None, (said, notes))), style="yellow"),
+        )
+    table.width = min(width, 160)
+    return table
+
+
+def _counts(look: GroupInspection) -> str:
+    if not look.is_streams:
+        return ""
+    copies = sum(len(one.standbys) for one in look.tasks)
+    clients = f"{len(look.clients)} client{'' if len(look.clients) == 1 else 's'}"
+    return f"; {clients}, {len(look.tasks)} tasks, {copies} standby copies"
+
+
+def _head(look: GroupInspection, now_ms: int) -> Table:
+    head = Table.grid(padding=(0, 2, 0, 0))
+    head.add_column(no_wrap=True, style="dim")
+    head.add_column(overflow="fold")
+    for name, said in _head_rows(look, now_ms):
+        head.add_row(name, Text(said))
+    return head
+
+
+def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
+    if look.versions is not None:
+        yield "version", look.versions.sentence.removeprefix("version ")
+    if look.leader is not None:
+        who = few(look.leader.candidates) if look.leader.candidates else "not known"
+        perhaps = "" if look.leader.known else "one of "
+        yield "leader", f"{perhaps if look.leader.candidates else ''}{who} ({look.leader.why})"
+    if look.is_streams:
+        yield "next", _next(look.next_rebalance_ms, now_ms)
+    yield "lag", "not known" if look.lag is None else f"{look.lag:,} records"
+    share = 100 * look.record_bytes / look.record_limit
+    assumed = "" if look.limit_known else ", the default; the broker did not tell"
+    yield (
+        "record",
+        f"about {look.record_bytes:,} of {look.record_limit:,} bytes ({share:.1f} %{assumed})",
+    )
+
+
+def _next(next_ms: int, now_ms: int) -> str:
+    if next_ms == NO_REBALANCE:
+        return "no rebalance is asked for"
+    if next_ms == 0:
+        return "a rebalance at once, to go on where tasks wait for their old owners"
+    at = datetime.fromtimestamp(next_ms / 1000, UTC).strftime("%H:%M:%S UTC")
+    left = (next_ms - now_ms) // 1000
+    when = f"in {left // 60} m {left % 60} s" if left >= 0 else f"{-left} s ago"
+    return f"a probing rebalance at {at} ({when}), while copies warm up"
+
+
+def _table(*names: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _clients(look: GroupInspection, width: int) -> Table:
+    has_warmups = any(one.warmup is not None for one in look.clients)
+    table = _table("client", "wrote", "got", "release")
+    table.columns[0].overflow = "ellipsis"
+    for index in (0, 1, 2):
+        table.columns[index].no_wrap = True
+    for name in ("active", "standby", *["warm-up"] * has_warmups, "lag", "behind"):
+        table.add_column(name, justify="right", no_wrap=True)
+    places = [_places(one) for one in look.members] if width >= WIDE else []
+    shown = [name for name in _PLACES if any(place[name] for place in places)]
+    for name in shown:
+        table.add_column(name, overflow="fold")
+    for client in look.clients:
+        for row, member in _client_rows(client, has_warmups=has_warmups):
+            place = _places(member)
+            table.add_row(*row, *(place[name] for name in shown))
+    return table
+
+
+_PLACES = ("rack", "tags", "endpoint", "host")
+
+
+def _places(look: MemberLook) -> dict[str, str]:
+    """Where a member is."""
+    tags = ", ".join(f"{key}={value}" for key, value in look.tags.items())
+    values = (look.rack, tags, look.endpoint, look.described.client_host)
+    return {name: value or "" for name, value in zip(_PLACES, values, strict=True)}
+
+
+def _client_rows(
+    client: ClientLook, *, has_warmups: bool
+) -> Iterator[tuple[list[str | Text], MemberLook]]:
+    """A row for the client, and one for each thread where there are several."""
+    first, several = client.members[0], len(client.members) > 1
+    behind = max((lag for lag in client.state_lags.values() if lag is not None), default=None)
+    yield (
+        [
+            Text(client.client, style="bold"),
+            *(("", "", "") if several else (_wrote(first), _got(first), _release(first))),
+            str(len(client.active)),
+            str(len(client.standby) - len(client.warmup or ())),
+            *[_counted(client.warmup)] * has_warmups,
+            _number(client.lag),
+            _number(behind) if client.state_lags else "",
+        ],
+        first,
+    )
+    for one in client.members if several else ():
+        answer = one.answer
+        yield (
+            [
+                f"  {thread_name(one.described) or one.described.member_id}",
+                *(_wrote(one), _got(one), _release(one)),
+                str(len(answer.active)),
+                str(len(answer.standby) - len(answer.warmup or ())),
+                *[_counted(answer.warmup)] * has_warmups,
+                *("", ""),
+            ],
+            one,
+        )
+
+
+def _wrote(look: MemberLook) -> str:
+    if not look.used:
+        return "?"
+    both = str(look.used) if look.supported == UNKNOWN_VERSION else f"{look.used}/{look.supported}"
+    is_trailer = look.native is not None and look.used != look.native
+    return f"{both}+{look.native}" if is_trailer else both
+
+
+def _got(look: MemberLook) -> str:
+    told = f", then {look.answer.next_version}" if look.answer.next_version != look.used else ""
+    told = told if look.answer.next_version else ""
+    return f"{look.answer.version}{told}" if look.answer.version else "?"
+
+
+def _release(look: MemberLook) -> Text:
+    is_odd = bool(look.evidence.pinned) or look.pin is not None or bool(look.unreadable)
+    return Text(look.evidence.spelled, style="yellow" if is_odd else "")
+
+
+def _counted(tasks: Sequence[TaskId] | None) -> str:
+    return "?" if tasks is None else str(len(tasks))
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _stock(look: GroupInspection, width: int) -> Table:
+    table = _table("client", "member", "topics", right=("partitions",))
+    if width >= WIDE:
+        table.add_column("host")
+    for one in look.members:
+        member = one.described.instance_id or one.described.member_id
+        row = [one.client, member, ", ".join(one.topics), str(len(one.answer.partitions))]
+        table.add_row(*row, *[one.described.client_host] * (width >= WIDE))
+    return table
+
+
+def _tasks(look: GroupInspection) -> Table:
+    names = {one.process: one.client for one in look.clients}
+    table = _table("task", "reads", "runs on", "copies on", right=("lag", "state"))
+    table.columns[0].no_wrap = True
+    for one in look.tasks:
+        table.add_row(
+            str(one.task),
+            ", ".join(f"{read.topic}-{read.partition}" for read in one.inputs) or "?",
+            ", ".join(names[process] for process in one.owners) or "nobody",
+            ", ".join(names[process] for process in one.standbys),
+            _number(one.lag),
+            "" if one.end_sum is None else f"{one.end_sum:,}",
+        )
+    return table
+
+
+def _findings(look: GroupInspection) -> Iterator[RenderableType]:
+    for one in look.findings:
+        style = "red" if one.kind in _BAD else "yellow"
+        mark = Table.grid(padding=(0, 1, 0, 0))
+        mark.add_column(no_wrap=True)
+        mark.add_column(overflow="fold")
+        mark.add_row(Text("!", style=style), Text(one.sentence))
+        yield Padding(mark, 0)
