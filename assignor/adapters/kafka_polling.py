@@ -10,7 +10,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka.errors import KafkaError
+from kafka.errors import CommitFailedError, KafkaError
+from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.embedding import PollErrors
@@ -52,3 +53,23 @@ def polled(
             continue
         errors.succeeded()
         yield batch
+
+
+def commit_next(consumer: Any, next_offsets: Mapping[Any, int]) -> bool:
+    """Commit what is processed; False when the group went on without this member meanwhile.
+
+    Then others own the partitions, and process again what was not committed.
+
+    Args:
+        consumer: a `KafkaConsumer`.
+        next_offsets: partition -> offset of the first record that is not processed.
+    """
+    if not next_offsets:
+        return True
+    offsets = {where: OffsetAndMetadata(at, "", -1) for where, at in next_offsets.items()}
+    try:
+        consumer.commit(offsets)
+    except CommitFailedError as error:
+        _log.info("not committed: %s", error)
+        return False
+    return True

@@ -22,6 +22,7 @@ from assignor.embedding.internal_topics import (
 from assignor.embedding.process_id import ProcessDirectory
 from assignor.embedding.provider import LeaderProvider
 from assignor.embedding.queries import KeyHosts, key_hosts, murmur2, partition_for_key
+from assignor.embedding.running import RunningTasks
 from assignor.embedding.watch import AtHand, ClusterWatch, lags_or_prior
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "MemberStopped",
     "PollErrors",
     "ProcessDirectory",
+    "RunningTasks",
     "StateDirectoryLocked",
     "TopicFound",
     "TopicState",

@@ -6,6 +6,7 @@ long as it is used. All consumers of one process share the claim.
 """
 
 import json
+import re
 import threading
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -14,12 +15,14 @@ from filelock import FileLock, Timeout
 
 from assignor.embedding.errors import StateDirectoryLocked
 from assignor.stores import StoreError, read_sealed, write_sealed
+from encoding import TaskId
 
 _FILE = "process"
 _LOCK = "process.lock"
 _MAGIC = b"SRPROC01"
 _LIMIT = 4096
 _FORMAT = 1
+_TASK_DIR = re.compile(r"(\d{1,9})_(\d{1,9})")
 
 
 class ProcessDirectory:
@@ -73,6 +76,11 @@ class ProcessDirectory:
         place = self.path / str(task)
         place.mkdir(exist_ok=True)
         return place
+
+    def tasks(self) -> tuple[TaskId, ...]:
+        """Tasks that have a directory here, from this life or an earlier one, sorted."""
+        found = (_TASK_DIR.fullmatch(place.name) for place in self.path.iterdir() if place.is_dir())
+        return tuple(sorted(TaskId(int(one[1]), int(one[2])) for one in found if one is not None))
 
     def close(self) -> None:
         """Give the directory free, unless other consumers of this process are in it."""

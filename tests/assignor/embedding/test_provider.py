@@ -1,68 +1,12 @@
 """The thread that looks at the cluster: a cluster in memory, that can be slow or broken."""
 
 import threading
-import time
 
 import pytest
 
 from assignor import Topology
 from assignor.embedding import ClusterUnavailable, LeaderProvider
-
-PARTS = (
-    Topology()
-    .add_source("w", topics=["words"])
-    .add_processor("c", parents=["w"])
-    .add_state_store("counts", processors=["c"])
-    .subtopologies("app")
-)
-CHANGELOG = "app-counts-changelog"
-LIMIT_S = 30
-
-
-class Cluster:
-    """Topics by name; answers like an admin client, counts, fails when told."""
-
-    def __init__(self, **topics):
-        self.topics = dict(topics)
-        self.policy = "compact"
-        self.failure = None
-        self.refusal = ""
-        self.ends = 5
-        self.created, self.closed = [], 0
-        self.gate = threading.Event()
-        self.gate.set()
-
-    def partition_counts(self, topics):
-        assert self.gate.wait(LIMIT_S)
-        if self.failure:
-            raise self.failure
-        return {name: self.topics[name] for name in topics if name in self.topics}
-
-    def cleanup_policies(self, topics):
-        return dict.fromkeys(topics, self.policy)
-
-    def create_topics(self, topics, *, replication_factor):
-        self.created += [topic.name for topic in topics]
-        if self.refusal:
-            return {topic.name: self.refusal for topic in topics}
-        self.topics |= {topic.name: topic.partitions for topic in topics}
-        return {}
-
-    def end_offsets(self, partitions):
-        return dict.fromkeys(partitions, self.ends)
-
-    def committed(self, partitions):
-        return dict.fromkeys(partitions, 3)
-
-    def close(self):
-        self.closed += 1
-
-
-def until(holds):
-    end = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.005)
+from tests.assignor.embedding.clusters import CHANGELOG, LIMIT_S, PARTS, Cluster, until
 
 
 @pytest.fixture

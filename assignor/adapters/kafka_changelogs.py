@@ -1,0 +1,94 @@
+"""State by its changelog, with kafka-python: restored to the end, or kept warm as a standby.
+
+A consumer of its own, without a group, follows the changelog partitions of some tasks and hands the
+records to their stores. It belongs to one thread.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from kafka import KafkaConsumer
+from kafka import TopicPartition as ClientPartition
+
+from encoding import TopicPartition
+
+_WAIT_MS = 100
+
+
+class RestoredStore(Protocol):
+    """What a changelog is read into.
+
+    Attributes:
+        changelog: the partition that has its records.
+        position: offset of the next record to read; only the store changes it.
+    """
+
+    changelog: TopicPartition
+    position: int
+
+    def restore(self, records: list[Any]) -> None:
+        """Take `ConsumerRecord`s of the changelog, and set `position` behind them."""
+        ...
+
+
+class ChangelogReader:
+    """Follows changelog partitions.
+
+    Args:
+        settings: of a `KafkaConsumer`, as the application's own; what is of a group is left out.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        known = KafkaConsumer.DEFAULT_CONFIG.keys() - {
+            "group_id",
+            "group_instance_id",
+            "kafka_client",
+            "metric_reporters",
+            "partition_assignment_strategy",
+        }
+        own = {name: value for name, value in settings.items() if name in known}
+        self._consumer: Any = KafkaConsumer(
+            **own | {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
+        )
+
+    def read(self, stores: Iterable[RestoredStore], *, to_the_end: bool = False) -> int:
+        """Hand what is new to the stores.
+
+        Args:
+            stores: at most one a changelog partition.
+            to_the_end: come back when they have all that was there when this was called, as before
+                a task runs; else with what is at hand, as a standby does now and then.
+
+        Returns:
+            How many records there were.
+
+        Raises:
+            KafkaError: the cluster cannot be read.
+        """
+        by_partition = {
+            ClientPartition(one.changelog.topic, one.changelog.partition): one for one in stores
+        }
+        self._follow(by_partition)
+        if not by_partition:
+            return 0
+        ends = self._consumer.end_offsets(list(by_partition)) if to_the_end else {}
+        taken = 0
+        while True:
+            batch = self._consumer.poll(timeout_ms=_WAIT_MS if to_the_end else 0)
+            for partition, records in batch.items():
+                by_partition[partition].restore(records)
+                taken += len(records)
+            # Positions, not records: the last offsets may hold none (compaction).
+            if all(self._consumer.position(one) >= end for one, end in ends.items()):
+                return taken
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._consumer.close()
+
+    def _follow(self, stores: Mapping[Any, RestoredStore]) -> None:
+        consumer = self._consumer
+        if consumer.assignment() != stores.keys():
+            consumer.assign(sorted(stores))
+            for partition, store in stores.items():
+                consumer.seek(partition, store.position)

@@ -1,0 +1,68 @@
+"""Tasks between two threads: fresh until restored, revoked between batches only."""
+
+import threading
+
+from assignor.embedding import RunningTasks
+from encoding import TaskId
+
+ONE, TWO = TaskId(0, 1), TaskId(0, 2)
+
+
+def test_new_tasks_are_fresh_until_their_state_is_restored():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({ONE: ()}, {TWO: ()})
+    assert tasks.tasks() == ({ONE}, {TWO})
+    with tasks.working() as active:
+        assert active == set(), "records that come before are skipped, and come again"
+    with tasks.working({ONE}) as active:
+        assert active == {ONE}
+    assert tasks.tasks() == (set(), {TWO})
+
+
+def test_what_a_cooperative_member_keeps_is_not_restored_again():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({ONE: ()}, {})
+    with tasks.working({ONE}):
+        pass
+    tasks.on_tasks_assigned({ONE: (), TWO: ()}, {})
+    assert tasks.tasks()[0] == {TWO}
+
+
+def test_what_was_revoked_in_between_is_restored_again():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({ONE: ()}, {})
+    with tasks.working({ONE}):
+        pass
+    tasks.on_tasks_revoked({ONE: ()}, {})
+    tasks.on_tasks_assigned({ONE: ()}, {})
+    assert tasks.tasks()[0] == {ONE}
+
+
+def test_a_task_that_was_lost_while_it_was_restored_does_not_run():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({ONE: (), TWO: ()}, {})
+    fresh, _ = tasks.tasks()
+    tasks.on_tasks_lost({ONE: ()}, {})
+    with tasks.working(fresh) as active:
+        assert active == {TWO}
+
+
+def test_a_task_is_revoked_after_the_batch_under_way():
+    tasks = RunningTasks()
+    tasks.on_tasks_assigned({ONE: ()}, {})
+    revoker = threading.Thread(target=tasks.on_tasks_revoked, args=({ONE: ()}, {}))
+    with tasks.working({ONE}) as active:
+        revoker.start()
+        revoker.join(0.1)
+        assert revoker.is_alive()
+        assert active == {ONE}
+    revoker.join(30)
+    assert tasks.active == set()
+
+
+def test_people_are_told_what_runs_and_what_is_wrong():
+    said = []
+    tasks = RunningTasks(tell=said.append)
+    tasks.on_tasks_assigned({TWO: (), ONE: ()}, {})
+    tasks.on_error("no broker; start one")
+    assert said == ["runs 0_1 0_2, keeps nothing warm", "no broker; start one"]
