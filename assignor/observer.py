@@ -25,10 +25,11 @@ class AnswersDecided:
 
     `joined` lists (member id, used version, latest supported version) of every readable member;
     `empty_members` are those answered without tasks because of their version; `next_version` is
-    what native members without a pin are told to write next, 0 where there are none. `moved_tasks`
-    are active tasks that leave the client they ran on; `waiting_members` get some of theirs only
-    after their cooperative owners have given them up. `size` is of all answers, in bytes, and
-    `seconds` is what deciding took.
+    what native members without a pin are told to write next, 0 where there are none.
+    `placed_tasks` and `placed_standbys` count what was handed out, `moved_tasks` the active ones
+    that leave the client they ran on; `waiting_members` get some of theirs only after their
+    cooperative owners have given them up. `size` is of all answers, in bytes, and `seconds` is what
+    deciding took.
     """
 
     version: int
@@ -43,8 +44,8 @@ class AnswersDecided:
     joined: tuple[tuple[str, int, int], ...] = ()
     empty_members: tuple[str, ...] = ()
     next_version: int = 0
-    active_tasks: int = 0
-    standby_tasks: int = 0
+    placed_tasks: int = 0
+    placed_standbys: int = 0
     moved_tasks: int = 0
     waiting_members: tuple[str, ...] = ()
     size: int = 0

@@ -5,9 +5,12 @@ the group. What is raised there, but for `KafkaError`, ends that task and with i
 good, so nothing is; and answers that aiokafka itself would end with are held back before it sees
 them.
 
-aiokafka moves partitions eagerly, and shows a leader neither owned partitions, nor generations, nor
-instance ids; ours ride in the members' own bytes. Keep a call of `getmany` or `getone` pending: a
-member that fetches nothing for `max_poll_interval_ms` leaves the group, standby tasks or not.
+aiokafka moves partitions eagerly, and decodes for a leader neither owned partitions, nor
+generations, nor instance ids. Those of our members ride in their own bytes; what cooperative
+members of any kind own is read from the bytes that aiokafka decodes (KIP-429).
+
+Keep a call of `getmany` or `getone` pending: a member that fetches nothing for
+`max_poll_interval_ms` leaves the group, standby tasks or not.
 """
 
 import asyncio
@@ -24,9 +27,10 @@ from aiokafka.errors import KafkaError
 from assignor.adapters.embedded import EmbeddedAssignor
 from assignor.adapters.followup import Cancellable, FollowupTimer
 from assignor.adapters.partitions import by_topic
+from assignor.consumer_protocol import read_consumer_subscription
 from assignor.errors import ConfigError
 from assignor.subscriptions import GroupMember
-from encoding import TopicPartition
+from encoding import DecodeError, TopicPartition
 
 # aiokafka's generation of a member that fell out of the group.
 _NO_GENERATION = -1
@@ -84,6 +88,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
         super().__init__(*arguments, **settings)
         self._consumer: _Consumer | None = None
         self._watched: Any = None
+        self._joined: dict[str, bytes] = {}
 
     def attach(self, consumer: Any) -> None:
         """Connect to the consumer that this instance was given to; call it before `start`.
@@ -116,7 +121,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """The subscription for the next JoinGroup; never raises."""
-        self._guarded(self._watch_answers)
+        self._guarded(self._watch_coordinator)
         return ConsumerProtocolMemberMetadata(0, sorted(topics), self._join())
 
     def assign(
@@ -132,7 +137,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
             GroupMember(
                 member_id=member_id,
                 user_data=bytes(metadata.user_data or b""),
-                owned_partitions=None,
+                owned_partitions=_owned(self._joined.get(member_id)),
             )
             for member_id, metadata in sorted(members.items())
         ]
@@ -149,15 +154,16 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
         generation = getattr(coordinator, "generation", _NO_GENERATION)
         self._take(assignment.partitions(), assignment.user_data, generation)
 
-    # What aiokafka would end with
+    # What aiokafka would end with, or hides
 
-    def _watch_answers(self) -> None:
-        """Look at every answer before the coordinator does; it exists from the first join on."""
+    def _watch_coordinator(self) -> None:
+        """Look at joins and answers before the coordinator; it exists from the first join on."""
         coordinator = None if self._consumer is None else self._consumer.coordinator
         if coordinator is None or coordinator is self._watched:
             return
         self._watched = coordinator
         complete = coordinator._on_join_complete  # noqa: SLF001 there is no public hook
+        perform = coordinator._perform_assignment  # noqa: SLF001 as above
 
         async def checked(generation: int, member_id: str, protocol: str, answer: bytes) -> None:
             why = _unusable(answer, _subscribed(coordinator))
@@ -168,7 +174,20 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
                 raise KafkaError(why)
             await complete(generation, member_id, protocol, answer)
 
+        async def overheard(response: Any) -> Any:
+            self._joined = {member[0]: bytes(member[-1]) for member in response.members}
+            return await perform(response)
+
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
+        coordinator._perform_assignment = overheard  # noqa: SLF001 as above
+
+
+def _owned(joined: bytes | None) -> tuple[TopicPartition, ...] | None:
+    """What a member owns, by the bytes that it joined with; None where they do not say."""
+    try:
+        return None if joined is None else read_consumer_subscription(joined).owned_partitions
+    except DecodeError:
+        return None
 
 
 def _subscribed(coordinator: Any) -> frozenset[str]:

@@ -26,8 +26,8 @@ def decided(answer: GroupAnswer, *, seconds: float) -> AnswersDecided:
         empty_members=tuple(
             one.member_id for one in decision.answers if one.content is Content.EMPTY
         ),
-        active_tasks=sum(len(set(one.assignment.active_tasks)) for one in answers),
-        standby_tasks=sum(len(one.assignment.standby_tasks) for one in answers),
+        placed_tasks=sum(len(set(one.assignment.active_tasks)) for one in answers),
+        placed_standbys=sum(len(one.assignment.standby_tasks) for one in answers),
         moved_tasks=answer.moved_tasks,
         waiting_members=tuple(sorted(answer.withheld)),
         size=sum(len(one.user_data) for one in answers),

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from assignor.cli.lazy import CONTEXT
-from probing import ReleaseError, find_release
+from probing import RebalanceProtocol, ReleaseError, find_release
 from system_tests.command_options import (
     EXIT_BAD,
     EXIT_SURROUNDINGS,
@@ -26,7 +26,14 @@ from system_tests.command_options import (
     report_option,
 )
 from system_tests.live.bounce import LiveBounce, Outcome
-from system_tests.live.order import OrderError, check_order, find_member, member_names
+from system_tests.live.order import (
+    CLIENTS,
+    MIXED,
+    OrderError,
+    check_order,
+    find_member,
+    member_names,
+)
 from system_tests.live.path import PathError, Switches, plan_path
 from system_tests.live.plan import LiveOptions, LivePlan
 from system_tests.live.report import outcome_json, summary_lines
@@ -50,6 +57,8 @@ Examples:
   rolling-bounce live --from 3.1 --to native --format json | jq .checks
   rolling-bounce live --from 3.1 --to native --report bounce.html
   rolling-bounce live --from 2.8 --to native --broker kafka:3.9    on a real Kafka
+  rolling-bounce live --from 3.1 --to native --members 4 --client mixed     two clients, one group
+  rolling-bounce live --from 2.3 --to native --protocol cooperative         in two bounces
 
 \b
 The trace has a lane per member:
@@ -72,6 +81,20 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     help="Records written per second.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order and the ids.")
+@click.option(
+    "--client",
+    type=click.Choice([*CLIENTS, MIXED]),
+    default=CLIENTS[0],
+    show_default=True,
+    help="What members run on; mixed takes the two in turn.",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice([one.value for one in RebalanceProtocol]),
+    default=RebalanceProtocol.EAGER.value,
+    show_default=True,
+    help="How members move partitions at the end; aiokafka is always eager.",
+)
 @click.option(
     "--order",
     default="random",
@@ -162,13 +185,19 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         plan = plan_path(
             given["old"],
             given["new"],
-            Switches(no_pin=given["no_pin"], offline=given["offline"], force=given["force"]),
+            Switches(
+                no_pin=given["no_pin"],
+                offline=given["offline"],
+                force=given["force"],
+                rebalance_protocol=given["protocol"],
+            ),
         )
     except (OrderError, ReleaseError, PathError) as error:
         refuse(str(error), EXIT_USAGE)
     _check_combinations(given)
     options = LiveOptions(
         members=given["members"],
+        client=given["client"],
         partitions=given["partitions"],
         rate=given["rate"],
         seed=given["seed"],
@@ -188,6 +217,10 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
 
 _Given = dict[str, Any]
 _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
+    (
+        lambda given: given["client"] == "aiokafka" and given["protocol"] != "eager",
+        "aiokafka moves partitions eagerly; leave --protocol out, or take --client mixed",
+    ),
     (
         lambda given: given["offline"] and given["kill"] is not None,
         "--kill needs a rolling bounce; leave --offline out",

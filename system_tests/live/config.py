@@ -11,7 +11,9 @@ class MemberConfig:
     Attributes:
         name: lane of the trace; also the client id.
         release: the release to emulate; `upgrade_from` as in Kafka Streams' configuration.
+        rebalance_protocol: "eager" or "cooperative", as the adapter takes it.
         process_id: kept over restarts, as Kafka Streams keeps it in its state directory.
+        group_instance_id: of a static member, or None.
     """
 
     name: str
@@ -20,7 +22,9 @@ class MemberConfig:
     topic: str
     release: str
     upgrade_from: str | None
+    rebalance_protocol: str
     process_id: str
+    group_instance_id: str | None
     session_timeout_ms: int
     heartbeat_interval_ms: int
 

@@ -16,13 +16,17 @@ from system_tests.live.config import MemberConfig
 from system_tests.live.events import Report, ReportError
 from system_tests.live.group import GroupView
 from system_tests.live.narrate import Narrator
+from system_tests.live.order import MIXED, client_of
 from system_tests.live.ownership import Incarnation
 from system_tests.live.plan import LiveOptions, Stage
 from system_tests.live.process import Inbox, MemberProcess, ProcessEnded, end_all
 from system_tests.trace import Symbol, TraceLine
 
 FOREIGN = "foreign"
-_MEMBER = "system_tests.live.member"
+_MODULE_OF_CLIENT = {
+    "kafka-python": "system_tests.live.member",
+    "aiokafka": "system_tests.live.member_aiokafka",
+}
 _FOREIGN_MEMBER = "system_tests.live.foreign"
 _REFRESH_S = 0.1
 _ORDER_MS = 150.0
@@ -103,7 +107,12 @@ class Crew:
 
     def start(self, name: str, stage: Stage) -> None:
         """Start a member on a release; it keeps its process id from life to life."""
-        process = self._spawn(name, stage, module=_MEMBER)
+        client = client_of(name, self._options.client)
+        # aiokafka has no other protocol; eager and cooperative members may be in one group.
+        moves = "eager" if client == "aiokafka" else stage.rebalance_protocol
+        process = self._spawn(
+            name, stage, module=_MODULE_OF_CLIENT[client], rebalance_protocol=moves
+        )
         self.group.note_start(
             name,
             incarnation=process.incarnation,
@@ -111,11 +120,12 @@ class Crew:
             upgrade_from=stage.upgrade_from,
             at_ms=monotonic() * 1000,
         )
-        self.say(f"start, {stage.describe()}", acting={name: Symbol.STARTS})
+        on = f", on {client}" if self._options.client == MIXED else ""
+        self.say(f"start, {stage.describe()}{on}", acting={name: Symbol.STARTS})
 
     def start_foreign(self, stage: Stage) -> None:
         """Start a member whose user data nobody can read."""
-        self._spawn(FOREIGN, stage, module=_FOREIGN_MEMBER)
+        self._spawn(FOREIGN, stage, module=_FOREIGN_MEMBER, rebalance_protocol="eager")
         self.say("a foreign member joins with user data that nobody can read")
 
     def stop(self, name: str) -> None:
@@ -217,7 +227,9 @@ class Crew:
         while self._untold and self._untold[0][0] <= until_ms:
             self._screen.line(heappop(self._untold)[2])
 
-    def _spawn(self, name: str, stage: Stage, *, module: str) -> MemberProcess:
+    def _spawn(
+        self, name: str, stage: Stage, *, module: str, rebalance_protocol: str
+    ) -> MemberProcess:
         former = self._processes.get(name)
         process = MemberProcess(
             MemberConfig(
@@ -225,7 +237,9 @@ class Crew:
                 **self._settings,
                 release=stage.release,
                 upgrade_from=stage.upgrade_from,
+                rebalance_protocol=rebalance_protocol,
                 process_id=self._process_ids[name],
+                group_instance_id=None,
                 session_timeout_ms=self._options.session_timeout_ms,
                 heartbeat_interval_ms=self._options.heartbeat_ms,
             ),

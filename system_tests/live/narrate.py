@@ -126,6 +126,8 @@ def _answers(decision: AnswersDecided) -> str:
 
 def _rejoin(rejoin: RejoinRequested, member: str) -> tuple[Symbol | None, str]:
     before, after = rejoin.used_version_before, rejoin.used_version_after
+    if not rejoin.for_version:
+        return None, f"{member} rejoins at v{after}: {rejoin.why}"
     if after < before:
         return Symbol.DOWNGRADES, f"downgrade v{before} -> v{after}, rejoin"
     if after > before:

@@ -1,9 +1,11 @@
-"""In which order members are bounced, and who is killed: the operator's words made definite."""
+"""Who is bounced when, who is killed, who runs on what: the operator's words made definite."""
 
 import random
 import re
 from collections.abc import Sequence
 
+CLIENTS = ("kafka-python", "aiokafka")
+MIXED = "mixed"
 NAMED_ORDERS = ("leader-last", "leader-first", "random")
 
 
@@ -18,6 +20,15 @@ def member_names(count: int) -> tuple[str, ...]:
     ('a', 'b', 'c')
     """
     return tuple(chr(ord("a") + index) for index in range(count))
+
+
+def client_of(name: str, client: str) -> str:
+    """Which client library a member runs on; "mixed" takes them in turn.
+
+    >>> [client_of(name, "mixed") for name in member_names(3)]
+    ['kafka-python', 'aiokafka', 'kafka-python']
+    """
+    return CLIENTS[(ord(name) - ord("a")) % len(CLIENTS)] if client == MIXED else client
 
 
 def check_order(order: str, members: Sequence[str]) -> None:

@@ -1,9 +1,16 @@
 """From two releases and the operator's switches to a plan, or to the sentence why not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from probing import Release, UpgradePath, find_release, upgrade_path
+from assignor.adapters.options import offered_protocol
+from probing import RebalanceProtocol, Release, UpgradePath, find_release, upgrade_path
 from system_tests.live.plan import LivePlan, Stage
+
+_COOPERATIVE = RebalanceProtocol.COOPERATIVE.value
+_TO_COOPERATIVE = (
+    "eager members first, cooperative ones in a second bounce: leaders up to 2.3 do not wait for "
+    "cooperative owners"
+)
 
 
 class PathError(ValueError):
@@ -18,11 +25,14 @@ class Switches:
         no_pin: one bounce without `upgrade.from`, whatever the path needs.
         offline: stop all, start all, without a pin.
         force: take a path that is known to be broken.
+        rebalance_protocol: "cooperative": how members move partitions at the end, as far as their
+            release and their pin let them.
     """
 
     no_pin: bool = False
     offline: bool = False
     force: bool = False
+    rebalance_protocol: str = "eager"
 
 
 def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
@@ -43,13 +53,23 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
     if not path.possible and not asked_for:
         raise PathError(f"{path.reasons[0]} (--offline does that; --force shows what it prevents)")
     one_bounce = switches.offline or switches.no_pin or not path.bounces
-    return LivePlan(
-        before=_stage(before, None),
-        stages=(_stage(after, None),)
+    stages = (
+        (_stage(after, None),)
         if one_bounce
-        else tuple(_stage(find_release(b.release), b.upgrade_from) for b in path.bounces),
+        else tuple(_stage(find_release(b.release), b.upgrade_from) for b in path.bounces)
+    )
+    first = _stage(before, None)
+    notes = (*path.reasons, *path.notes)
+    if switches.rebalance_protocol == _COOPERATIVE:
+        stages = _cooperative(stages, before, after, in_one=switches.offline or switches.no_pin)
+        # Members of ours begin as they are by default: eager.
+        first = first if before.is_native else _moved_as_told(first)
+        notes = (*notes, _TO_COOPERATIVE) if len(stages) > 1 and after.is_native else notes
+    return LivePlan(
+        before=first,
+        stages=stages,
         promised_versions=(after.latest_native_version or after.latest_version,),
-        notes=(*path.reasons, *path.notes),
+        notes=notes,
         advice=_advice(path),
     )
 
@@ -60,6 +80,27 @@ def _stage(release: Release, upgrade_from: str | None) -> Stage:
         upgrade_from=upgrade_from,
         latest_version=release.latest_native_version or release.latest_version,
     )
+
+
+def _cooperative(
+    stages: tuple[Stage, ...], before: Release, after: Release, *, in_one: bool
+) -> tuple[Stage, ...]:
+    """The bounces to cooperative members; Kafka's releases go by their table and their pins.
+
+    A leader up to 2.3 hands a partition on while its owner still has it. Members of ours stay eager
+    until the last such program is gone, and let go of it in a bounce of their own (KIP-429).
+    """
+    cooperative = tuple(_moved_as_told(stage) for stage in stages)
+    old_leaders = before.rebalance_protocol is RebalanceProtocol.EAGER and not before.is_native
+    if in_one or not (after.is_native and old_leaders):
+        return cooperative
+    return (*stages, cooperative[-1])
+
+
+def _moved_as_told(stage: Stage) -> Stage:
+    """The stage with members that were told to be cooperative, and are if they can."""
+    offered = offered_protocol(find_release(stage.release), stage.upgrade_from, "cooperative")
+    return replace(stage, rebalance_protocol=offered.value)
 
 
 def _advice(path: UpgradePath) -> str | None:

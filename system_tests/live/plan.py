@@ -11,16 +11,19 @@ class Stage:
         release: exact name, as in the release table.
         upgrade_from: the pin the members run with, or None.
         latest_version: the highest version the release reads and writes.
+        rebalance_protocol: "eager" or "cooperative", as the members are told.
     """
 
     release: str
     upgrade_from: str | None
     latest_version: int
+    rebalance_protocol: str = "eager"
 
     def describe(self) -> str:
         """Name release and pin for a person."""
         pin = f", upgrade.from {self.upgrade_from}" if self.upgrade_from else ""
-        return f"release {self.release} (latest v{self.latest_version}){pin}"
+        moves = "" if self.rebalance_protocol == "eager" else f", {self.rebalance_protocol}"
+        return f"release {self.release} (latest v{self.latest_version}){pin}{moves}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +49,12 @@ class LivePlan:
 class LiveOptions:
     """The numbers of one experiment; times in the unit of their name.
 
-    `broker` is the release of a real Kafka broker to start, or None for the embedded one.
+    `broker` is the release of a real Kafka broker to start, or None for the embedded one; `client`
+    is the library that members run on, or "mixed".
     """
 
     members: int = 3
+    client: str = "kafka-python"
     partitions: int = 6
     rate: float = 200.0
     seed: int = 0

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 from system_tests.live.bounce import Outcome
+from system_tests.live.order import client_of
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 
 _GOOD, _BAD = "bold green", "bold red"
@@ -44,6 +45,7 @@ def outcome_json(outcome: Outcome, plan: LivePlan, options: LiveOptions) -> str:
         "members": [
             {
                 "name": name,
+                "client": client_of(name, options.client),
                 "used_version": outcome.used_versions.get(name),
                 "records": records,
             }
@@ -88,4 +90,5 @@ def _stage(stage: Stage) -> dict[str, object]:
         "release": stage.release,
         "upgrade_from": stage.upgrade_from,
         "latest_version": stage.latest_version,
+        "rebalance_protocol": stage.rebalance_protocol,
     }

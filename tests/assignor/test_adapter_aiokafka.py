@@ -18,12 +18,19 @@ from assignor import (
     CopartitionMismatch,
     MembershipLost,
     SubscriptionWritten,
+    TasksHeld,
     TasksListener,
     Topology,
 )
-from assignor.adapters.aiokafka import StreamsAssignor
-from encoding import Assignment, TaskId, decode_subscription, encode_assignment
-from tests.assignor.groups import TOPOLOGY
+from assignor.adapters.aiokafka import StreamsAssignor, _owned
+from encoding import (
+    Assignment,
+    TaskId,
+    TopicPartition,
+    decode_subscription,
+    encode_assignment,
+)
+from tests.assignor.groups import TOPOLOGY, start
 
 
 class Coordinator:
@@ -39,6 +46,9 @@ class Coordinator:
 
     def request_rejoin(self):
         self.requests += 1
+
+    async def _perform_assignment(self, response):
+        return response.members
 
     async def _on_join_complete(self, generation, member_id, protocol, answer):
         self.completed.append(answer)
@@ -229,6 +239,40 @@ def test_an_answer_that_aiokafka_can_take_reaches_it_unchanged():
     good = ConsumerProtocolMemberAssignment(0, [("lines", [0])], b"x").encode()
     asyncio.run(coordinator._on_join_complete(1, "m", "stream", good))
     assert coordinator.completed == [good]
+
+
+def as_a_cooperative_client_writes(member, name):
+    """A member of another client, in a consumer subscription with owned partitions."""
+    owned = [p for inputs in member.held.active.values() for p in inputs]
+    held, member.held = member.held, TasksHeld()
+    metadata = ConsumerProtocolMemberMetadata(1, ["lines"], member.subscription()[1]).encode()
+    member.held = held
+    numbers = b"".join(p.partition.to_bytes(4) for p in owned)
+    listed = (1).to_bytes(4) + b"\x00\x05lines" + len(owned).to_bytes(4) + numbers
+    return (name, None, metadata + listed)
+
+
+def test_a_leader_waits_for_what_other_clients_still_own_though_aiokafka_hides_it():
+    stateless = Topology().add_source("lines", topics=["lines"])
+    assignor, coordinator, _ = made(topology=stateless)
+    # As Kafka Streams, which names no stateless task in its own bytes.
+    jvm = start("3.9.1", number=5)
+    jvm.held = TasksHeld(active={TaskId(0, p): (TopicPartition("lines", p),) for p in range(4)})
+    mine = ("m1", None, assignor.metadata({"lines"}).encode())
+    theirs = as_a_cooperative_client_writes(jvm, "m2")
+    members = asyncio.run(coordinator._perform_assignment(SimpleNamespace(members=[mine, theirs])))
+    assert members == [mine, theirs]
+    decoded = {
+        name: ConsumerProtocolMemberMetadata.decode(metadata) for name, _, metadata in members
+    }
+    answers = assignor.assign(cluster(lines=4), decoded)
+    assert on_the_wire(answers["m1"]).partitions() == []
+    assert len(on_the_wire(answers["m2"]).partitions()) == 2
+
+
+@pytest.mark.parametrize("joined", [None, b"", b"\x00\x01\xff\xff\xff\xff"])
+def test_bytes_that_say_nothing_readable_about_owned_partitions_are_unknown(joined):
+    assert _owned(joined) is None
 
 
 def test_topics_that_do_not_fit_are_raised_where_aiokafka_expects_it():

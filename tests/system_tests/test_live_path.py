@@ -39,3 +39,36 @@ def test_impossible_paths_are_refused_unless_forced_or_taken_offline(old, new):
 
 def test_a_rolling_restart_is_one_bounce():
     assert stages("native", "native") == [("native", None)]
+
+
+def moved(old, new, **switches):
+    plan = plan_path(old, new, Switches(rebalance_protocol="cooperative", **switches))
+    return plan.before.rebalance_protocol, [one.rebalance_protocol for one in plan.stages]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "bounces"),
+    [
+        ("2.8", "native", "cooperative", ["cooperative"]),
+        ("native", "next", "eager", ["cooperative"]),
+        ("2.3", "2.8", "eager", ["eager", "cooperative"]),
+        # Ours has no pin for it, and waits for the last leader that does not wait for owners.
+        ("2.3", "native", "eager", ["eager", "cooperative"]),
+        ("0.10.2", "native", "eager", ["eager", "eager", "cooperative"]),
+        ("native", "2.3", "eager", ["eager"]),
+    ],
+)
+def test_cooperative_members_come_in_a_bounce_in_which_every_leader_waits_for_owners(
+    old, new, before, bounces
+):
+    assert moved(old, new) == (before, bounces)
+
+
+def test_one_bounce_to_cooperative_members_on_request():
+    assert moved("2.3", "native", no_pin=True) == ("eager", ["cooperative"])
+
+
+def test_members_are_eager_unless_told():
+    plan = plan_path("2.8", "native", Switches())
+    assert {one.rebalance_protocol for one in (plan.before, *plan.stages)} == {"eager"}
+    assert "cooperative" not in plan.stages[0].describe()

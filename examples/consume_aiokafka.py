@@ -1,0 +1,61 @@
+"""Two aiokafka consumers in one group, tasks instead of partitions, on an embedded broker."""
+
+import asyncio
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from assignor import PartitionsByTask, TasksListener, Topology
+from assignor.adapters.aiokafka import StreamsAssignor
+from system_tests.broker import BrokerConfig, EmbeddedBroker
+
+
+RECORDS = 8
+RUNNING: dict[str, int] = {}
+PROCESSED: list[bytes] = []
+
+
+class App(TasksListener):
+    """Says which tasks it runs; called on the event loop, so it must be quick."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def on_tasks_assigned(self, active: PartitionsByTask, standby: PartitionsByTask) -> None:
+        """Called after each rebalance."""
+        tasks = ", ".join(map(str, active)) or "nothing yet"
+        print(f"{self.name} runs {tasks}, and {len(standby)} standbys")
+        RUNNING[self.name] = len(active)
+
+
+async def consume(name: str, bootstrap: list[str]) -> None:
+    """One member: keep a call of getmany pending, process, commit."""
+    topology = Topology().add_source("words", topics=["words"])
+    assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
+    consumer = AIOKafkaConsumer(
+        "words",
+        bootstrap_servers=bootstrap,
+        group_id="word-count",
+        partition_assignment_strategy=[assignor],
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=200,
+        session_timeout_ms=3000,
+    )
+    assignor.attach(consumer)  # before it starts
+    async with consumer:
+        while len(PROCESSED) < RECORDS or not all(map(RUNNING.get, ("one", "two"))):
+            for partition, records in (await consumer.getmany(timeout_ms=1000)).items():
+                PROCESSED.extend(record.value for record in records)
+                print(f"{name} processed {len(records)} of partition {partition.partition}")
+
+
+async def main() -> None:
+    """Write a few records, let two members share them."""
+    async with EmbeddedBroker(BrokerConfig(topics={"words": 4})) as broker:
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            for number in range(RECORDS):
+                await producer.send_and_wait("words", b"hello", partition=number % 4)
+        members = [consume(name, broker.bootstrap_servers) for name in ("one", "two")]
+        await asyncio.gather(*members)
+
+
+asyncio.run(main())

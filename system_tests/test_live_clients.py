@@ -1,0 +1,72 @@
+"""Rolling bounces of members on aiokafka, of both clients in one group, and of cooperative ones."""
+
+import sys
+
+import pytest
+
+from system_tests.live.bounce import LiveBounce
+from system_tests.live.events import AssignmentTaken
+from system_tests.live.events import PartitionsRevoked as Revoked
+from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.screen import SilentScreen
+
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_two_aiokafka_and_two_kafka_python_members_are_upgraded_in_one_group(bounce):
+    run = bounce("--from 3.1 --to native --members 4 --client mixed --seed 7")
+    assert (run.status, run.failed()) == (0, [])
+    clients = [member["client"] for member in run.report["members"]]
+    assert clients == ["kafka-python", "aiokafka"] * 2
+    assert set(run.numbers("versions")["used"].values()) == {101}
+
+
+def test_a_group_on_aiokafka_alone_survives_the_death_of_its_leader(bounce):
+    run = bounce("--from 3.4 --to 3.9 --client aiokafka --kill leader --session-timeout-ms 3000")
+    assert run.report["failure"] is None
+    # Whoever was killed had processed what it had not committed yet.
+    assert [s for s in run.failed() if "a written record waited" not in s] == []
+
+
+def test_from_eager_to_cooperative_in_two_bounces(bounce):
+    run = bounce("--from 2.3 --to native --protocol cooperative --seed 3")
+    assert (run.status, run.failed()) == (0, [])
+    assert [b["rebalance_protocol"] for b in run.report["bounces"]] == ["eager", "cooperative"]
+
+
+def test_cooperative_and_eager_members_of_ours_in_one_group(bounce):
+    run = bounce("--from native --to next --protocol cooperative --client mixed --members 4")
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["version"] == 0
+    assert set(run.numbers("versions")["used"].values()) == {102}
+
+
+def revoked_though_kept(reports):
+    """Partitions that a life gave up right after it was answered to keep them; its end left out."""
+    lives = {}
+    for report in reports:
+        lives.setdefault((report.member, report.incarnation), []).append(report.event)
+    found = []
+    for life, said in lives.items():
+        ends = [number for number, event in enumerate(said) if isinstance(event, Revoked)][-1:]
+        kept = set()
+        for number, event in enumerate(said):
+            if isinstance(event, AssignmentTaken):
+                kept = {int(task.partition("_")[2]) for task in event.active_tasks}
+            elif isinstance(event, Revoked) and number not in ends:
+                found += [(life, partition) for partition in kept.intersection(event.partitions)]
+    return found
+
+
+def test_a_cooperative_group_gives_up_only_what_moves():
+    stage = Stage(
+        release="native", upgrade_from=None, latest_version=101, rebalance_protocol="cooperative"
+    )
+    plan = LivePlan(before=stage, stages=(stage,), promised_versions=(101,))
+    options = LiveOptions(rate=100.0, quiet_ms=400.0)
+    outcome = LiveBounce(options, plan, SilentScreen(sys.stderr, ("a", "b", "c"))).run()
+    assert outcome.failure is None
+    checks = {check.name: check for check in outcome.verdict.checks}
+    assert [c.sentence for c in checks.values() if c.name != "pauses" and not c.ok] == []
+    assert len([one for one in outcome.reports if isinstance(one.event, Revoked)]) > 3
+    assert revoked_though_kept(outcome.reports) == []
