@@ -8,7 +8,6 @@ from assignor import PartitionsByTask, TasksListener, Topology
 from assignor.adapters.aiokafka import StreamsAssignor
 from system_tests.broker import BrokerConfig, EmbeddedBroker
 
-
 RECORDS = 8
 RUNNING: dict[str, int] = {}
 PROCESSED: list[bytes] = []

@@ -78,7 +78,13 @@ def test_other_rooms_are_entered_by_the_front_door():
 
 
 DOORS = {
-    "assignor": ("adapters.kafka_python", "cli.lazy", "stores"),
+    "assignor": (
+        "adapters.aiokafka",
+        "adapters.kafka_python",
+        "adapters.options",
+        "cli.lazy",
+        "stores",
+    ),
     "probing": ("features",),
     "system_tests": ("broker", "coordinator", "live", "sim", "trace"),
 }
