@@ -322,7 +322,12 @@ def opened_log(folder: str | Path) -> Iterator[FeatureLog]:
     read_format(disk)
     lock = FileLock(disk.folder / ".lock", timeout=0)
     try:
-        with lock:
-            yield FeatureLog(disk)
+        lock.acquire()
     except Timeout as error:
         raise StoreError(f"another process writes {folder}; try again when it is done") from error
+    except OSError as error:
+        raise StoreError(f"{lock.lock_file} cannot be locked: {error.strerror}") from error
+    try:
+        yield FeatureLog(disk)
+    finally:
+        lock.release()

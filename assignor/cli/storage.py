@@ -1,0 +1,152 @@
+"""``assignor storage``: make the folder of a feature log, and look into it (KIP-778)."""
+
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import click
+
+from assignor.cli.features_targets import store_failure
+from assignor.cli.lazy import CONTEXT
+from assignor.feature_plans import level_text
+from assignor.stores import FeatureLog, FolderDisk, LogFormat, StoreError, format_log, read_format
+from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA, FeatureError
+
+_DEFAULT_LEVEL = "1"
+
+
+@click.group(context_settings=CONTEXT)
+def storage() -> None:
+    """Make the folder of a feature log, and look into it."""
+
+
+@storage.command("format")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="The folder; made if need be.",
+)
+@click.option(
+    "--metadata-version",
+    metavar="LEVEL",
+    default=_DEFAULT_LEVEL,
+    show_default=True,
+    help="First level of persistent.metadata.version; the default is the one all releases read.",
+)
+@click.option(
+    "--feature", "named", multiple=True, metavar="NAME=LEVEL", help="First level of another one."
+)
+@click.option("--ignore-formatted", is_flag=True, help="Leave a formatted folder as it is.")
+@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+def format_(
+    *,
+    directory: Path,
+    metadata_version: str,
+    named: Sequence[str],
+    ignore_formatted: bool,
+    style: str,
+) -> None:
+    """Make a feature log in a folder.
+
+    \b
+    Examples:
+      assignor storage format --directory state/features
+      assignor storage format --directory state/features --metadata-version 2 \\
+          --feature assignment.protocol=11 --ignore-formatted
+
+    Exit status: 0 it is formatted; 1 it was before; 2 an unknown level; 3 the disk refused.
+    """  # noqa: D301 \b is click's, and the other backslash is the shell's
+    levels = _levels((f"{PERSISTENT_METADATA}={metadata_version}", *named))
+    disk = FolderDisk(directory)
+    wanted = LogFormat(log_id=uuid4().hex, levels=levels, at_ms=time.time_ns() // 1_000_000)
+    try:
+        is_new = format_log(disk, wanted, ignore_formatted=ignore_formatted)
+        found = read_format(disk)
+    except StoreError as error:
+        raise store_failure(error, directory) from None
+    if style == "json":
+        click.echo(json.dumps(_json(directory, found) | {"is_new": is_new}))
+        return
+    done = "formatted" if is_new else "was formatted before and is left as it is"
+    click.echo(f"{directory} {done}: {_text(found.levels)}")
+
+
+@storage.command()
+@click.option(
+    "--directory", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where."
+)
+@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+def describe(*, directory: Path, style: str) -> None:
+    """Say what a folder was formatted with, and what its log says now.
+
+    \b
+    Examples:
+      assignor storage describe --directory state/features
+
+    Exit status: 0 done; 1 not formatted, or broken; 3 the disk refused.
+    """  # noqa: D301 as above
+    disk = FolderDisk(directory)
+    try:
+        log = FeatureLog(disk, is_reader=True)
+    except StoreError as error:
+        raise store_failure(error, directory) from None
+    state, made = log.state, log.format
+    if style == "json":
+        body = _json(directory, made) | {
+            "epoch": state.levels.epoch,
+            "finalized": dict(state.levels.levels),
+            "batches": log.batches,
+            "format": state.format,
+            "members": sorted(state.ranges_by_member),
+            "changed_at_ms": state.note.at_ms or None,
+            "changed_by": state.note.who or None,
+            "warnings": list(log.warnings),
+        }
+        click.echo(json.dumps(body))
+        return
+    click.echo(f"log {made.log_id}, formatted {_time(made.at_ms)}: {_text(made.levels)}")
+    changed = f", changed {_time(state.note.at_ms)} by {state.note.who}" if state.note.at_ms else ""
+    click.echo(f"epoch {state.levels.epoch}{changed}: {_text(state.levels.levels)}")
+    members = len(state.ranges_by_member)
+    click.echo(f"{log.batches} batches, written in format {state.format}; {members} members known")
+    for warning in log.warnings:
+        click.echo(warning, err=True)
+
+
+def _levels(texts: Sequence[str]) -> dict[str, int]:
+    levels: dict[str, int] = {}
+    for text in texts:
+        name, equals, level = text.partition("=")
+        if not equals or name in levels:
+            raise click.UsageError(f"{text!r}: say NAME=LEVEL, once for each feature.")
+        try:
+            levels[name] = NATIVE_FEATURES.named(name).parse_level(level).number
+        except FeatureError as error:
+            raise click.UsageError(f"{error}.") from None
+    return levels
+
+
+def _json(directory: Path, made: LogFormat) -> dict[str, Any]:
+    return {
+        "directory": str(directory),
+        "log_id": made.log_id,
+        "formatted_at_ms": made.at_ms,
+        "levels": dict(made.levels),
+    }
+
+
+def _text(levels: Any) -> str:
+    said = [
+        f"{name} {level_text(NATIVE_FEATURES, name, level)}"
+        for name, level in sorted(levels.items())
+    ]
+    return ", ".join(said) or "no levels"
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
