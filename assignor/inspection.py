@@ -59,10 +59,11 @@ def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> G
         facts: what the cluster says beside it.
     """
     facts = facts or ClusterFacts()
-    is_streams = group.protocol_name == STREAMS_PROTOCOL and bool(group.members)
+    is_consumer = group.protocol_type == _CONSUMER and bool(group.protocol_name)
+    is_streams = is_consumer and group.protocol_name == STREAMS_PROTOCOL and bool(group.members)
     look_at = look_at_member if is_streams else look_at_stock_member
     members: tuple[MemberLook, ...] = ()
-    if group.protocol_type == _CONSUMER and group.protocol_name:
+    if is_consumer:
         ordered = sorted(group.members, key=lambda one: (one.client_id, one.member_id))
         members = tuple(look_at(one, group.group_id) for one in ordered)
     partitions = {one for member in members for one in member.answer.partitions}
