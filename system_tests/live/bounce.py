@@ -278,6 +278,7 @@ class LiveBounce:
                 pause_bound_ms=self._pause_bound_ms(),
                 until_ms=monotonic() * 1000,
                 quarantined=self._quarantined,
+                static=self._options.static,
             )
         )
 

@@ -59,6 +59,7 @@ Examples:
   rolling-bounce live --from 2.8 --to native --broker kafka:3.9    on a real Kafka
   rolling-bounce live --from 3.1 --to native --members 4 --client mixed     two clients, one group
   rolling-bounce live --from 2.3 --to native --protocol cooperative         in two bounces
+  rolling-bounce live --from native --to next --static                      without a rebalance
 
 \b
 The trace has a lane per member:
@@ -94,6 +95,11 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     default=RebalanceProtocol.EAGER.value,
     show_default=True,
     help="How members move partitions at the end; aiokafka is always eager.",
+)
+@click.option(
+    "--static",
+    is_flag=True,
+    help="Members carry a group.instance.id: coming back in time costs no rebalance.",
 )
 @click.option(
     "--order",
@@ -190,6 +196,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
                 offline=given["offline"],
                 force=given["force"],
                 rebalance_protocol=given["protocol"],
+                static=given["static"],
             ),
         )
     except (OrderError, ReleaseError, PathError) as error:
@@ -198,6 +205,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
     options = LiveOptions(
         members=given["members"],
         client=given["client"],
+        static=given["static"],
         partitions=given["partitions"],
         rate=given["rate"],
         seed=given["seed"],

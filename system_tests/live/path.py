@@ -27,12 +27,15 @@ class Switches:
         force: take a path that is known to be broken.
         rebalance_protocol: "cooperative": how members move partitions at the end, as far as their
             release and their pin let them.
+        static: members that come back within their session cause no rebalance (KIP-345), so the
+            version may stay until there is one.
     """
 
     no_pin: bool = False
     offline: bool = False
     force: bool = False
     rebalance_protocol: str = "eager"
+    static: bool = False
 
 
 def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
@@ -68,7 +71,9 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
     return LivePlan(
         before=first,
         stages=stages,
-        promised_versions=(after.latest_native_version or after.latest_version,),
+        promised_versions=tuple(
+            dict.fromkeys(one.latest_version for one in (stages[-1], *([first] * switches.static)))
+        ),
         notes=notes,
         advice=_advice(path),
     )

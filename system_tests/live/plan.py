@@ -50,11 +50,12 @@ class LiveOptions:
     """The numbers of one experiment; times in the unit of their name.
 
     `broker` is the release of a real Kafka broker to start, or None for the embedded one; `client`
-    is the library that members run on, or "mixed".
+    is the library that members run on, or "mixed"; `static` members carry a group.instance.id.
     """
 
     members: int = 3
     client: str = "kafka-python"
+    static: bool = False
     partitions: int = 6
     rate: float = 200.0
     seed: int = 0

@@ -45,6 +45,7 @@ def count_rebalances(
     after_generation: int,
     until_generation: int,
     gone: Iterable[Incarnation],
+    static: bool = False,
 ) -> Rebalances:
     """Sort the generations after one and until another, included, by what caused them.
 
@@ -53,10 +54,12 @@ def count_rebalances(
         after_generation: the generation of the first settled group; it and older ones are left out.
         until_generation: the generation of the last settled group.
         gone: lives that ended before the count ends (stopped, killed, failed).
+        static: members come back in their old place (KIP-345), so that coming and going is no
+            cause.
     """
     taken = _generations_taken(reports)
-    joined = {generations[0] for generations in taken.values()}
-    left = {taken[life][-1] + 1 for life in gone if life in taken}
+    joined = {generations[0] for generations in taken.values() if not static}
+    left = {taken[life][-1] + 1 for life in gone if life in taken and not static}
     changed, repeated = _generations_asked_for(reports)
     seen = sorted(
         {

@@ -41,6 +41,7 @@ class Evidence:
         pause_bound_ms: longest acceptable pause, or None where downtime is asked for.
         until_ms: end of the experiment.
         quarantined: whether the foreign member was kept apart; None when there was none.
+        static: members carry a group.instance.id.
     """
 
     reports: Sequence[Report]
@@ -57,6 +58,7 @@ class Evidence:
     pause_bound_ms: float | None
     until_ms: float
     quarantined: bool | None = None
+    static: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,7 @@ def rebalances_of(evidence: Evidence) -> Rebalances:
         after_generation=evidence.first_generation,
         until_generation=evidence.last_generation,
         gone=evidence.gone,
+        static=evidence.static,
     )
 
 

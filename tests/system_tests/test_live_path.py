@@ -72,3 +72,8 @@ def test_members_are_eager_unless_told():
     plan = plan_path("2.8", "native", Switches())
     assert {one.rebalance_protocol for one in (plan.before, *plan.stages)} == {"eager"}
     assert "cooperative" not in plan.stages[0].describe()
+
+
+def test_static_members_may_stay_at_the_version_until_there_is_a_rebalance():
+    assert plan_path("native", "next", Switches(static=True)).promised_versions == (102, 101)
+    assert plan_path("native", "native", Switches(static=True)).promised_versions == (101,)

@@ -29,10 +29,12 @@ def asked(member, *, after, for_version=True, incarnation=0):
     return Report(member=member, incarnation=incarnation, at_ms=after + 0.5, event=event)
 
 
-def count(*reports, gone=(), after=1, until=99):
+def count(*reports, gone=(), after=1, until=99, static=False):
     rows = [row for report in reports for row in (report if isinstance(report, list) else [report])]
     rows.sort(key=lambda report: report.at_ms)
-    return count_rebalances(rows, after_generation=after, until_generation=until, gone=gone)
+    return count_rebalances(
+        rows, after_generation=after, until_generation=until, gone=gone, static=static
+    )
 
 
 def test_a_clean_bounce_costs_a_leave_and_a_join():
@@ -99,3 +101,15 @@ def test_a_rejoin_for_another_reason_is_a_followup():
 
 def test_generations_outside_the_bounce_are_left_out():
     assert count(took("a", 1, 2, 3, 4), after=2, until=3).total == 1
+
+
+def test_a_static_member_that_comes_back_is_no_cause_of_a_rebalance():
+    found = count(
+        took("a", 1, 2),
+        took("b", 1),
+        took("b", 1, 2, incarnation=1),
+        asked("b", after=1, incarnation=1),
+        gone=[("b", 0)],
+        static=True,
+    )
+    assert (found.membership, found.version) == ((), (2,))
