@@ -24,7 +24,8 @@ from assignor.held import TasksHeld
 from assignor.high_availability import high_availability
 from assignor.leader import GroupAnswer, LeaderSettings, assign_group
 from assignor.listener import PartitionsByTask, TasksListener
-from assignor.member import MemberIdentity, Received, StreamsMember
+from assignor.member import StreamsMember
+from assignor.member_values import MemberIdentity, Received
 from assignor.observer import (
     AnswerRefused,
     AnswersDecided,
@@ -129,8 +130,8 @@ __all__ = [
     "Strategy",
     "StreamsMember",
     "SubscriptionWritten",
-    "SubtopologyWaits",
     "Subtopology",
+    "SubtopologyWaits",
     "TaskAssignment",
     "TaskAssignmentError",
     "TaskPlan",

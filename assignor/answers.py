@@ -29,6 +29,7 @@ from encoding import (
     encode_view_forms,
 )
 from probing import EARLIEST_NATIVE_VERSION, Answer, Content, LeaderDecision
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 # A host map exists from this version on; native bodies carry a view instead.
 _HOSTS_SINCE = 2
@@ -89,6 +90,7 @@ class GroupRequest:
         natives: native members by id.
         subscription_bytes: size of every member's subscription, by id.
         known_versions: what the leader reads and writes; answers are checked with it.
+        levels: finalized levels that the group goes by from now on.
         held_view: the view that this leader holds, or None.
         limit: bytes that the broker takes for the group's record.
     """
@@ -101,6 +103,7 @@ class GroupRequest:
     known_versions: tuple[int, ...]
     held_view: View | None
     limit: int
+    levels: FinalizedLevels = UNKNOWN_LEVELS
 
 
 def build_answers(request: GroupRequest) -> tuple[dict[str, MemberAnswer], GroupBudget]:
@@ -241,6 +244,8 @@ def _native_part(
         partition_counts=shared.source_counts,
         next_version=answer.next_version,
         subscription_read=answer.subscription_read,
+        feature_levels=request.levels.levels,
+        feature_epoch=request.levels.epoch,
     )
 
 

@@ -14,6 +14,7 @@ from assignor.attempts import NO_FAILURES, StrategyFailures
 from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused
+from assignor.levels import lacking_members, levels_of_group, without_tasks
 from assignor.partitions import TaskPlan, plan_tasks, without_subtopologies
 from assignor.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
 from assignor.state import Strategy
@@ -37,6 +38,7 @@ from probing import (
     RebalanceProtocol,
     Release,
     decide_answers,
+    protocol_level,
 )
 
 
@@ -113,11 +115,18 @@ def assign_group(
         TaskAssignmentError: the topology does not fit the partition counts.
     """
     read = [read_member(member, settings.release) for member in sorted(members, key=_by_id)]
-    decision = decide_answers(settings.release, [versions_of(one) for one in read])
+    levels = levels_of_group(settings.release, read, knowledge.levels)
+    decision = decide_answers(
+        settings.release, [versions_of(one) for one in read], level=protocol_level(levels)
+    )
     if decision.refusal is not None:
         raise LeaderRefused(decision.refusal.why)
     if any(wants_shutdown(one) for one in read):
         decision = _shut_down(decision)
+    natives, joined = _natives(settings.release, read), _joined(read)
+    lacking = lacking_members(read, levels)
+    decision = without_tasks(decision, lacking.keys())
+    read = [one for one in read if one.member.member_id not in lacking]
     plan = plan_tasks(settings.subtopologies, partition_counts)
     waiting = _waiting(read, plan, knowledge)
     plan = without_subtopologies(plan, waiting)
@@ -131,19 +140,21 @@ def assign_group(
             decision=decision,
             placement=held_back.placement,
             plan=plan,
-            natives=_natives(settings.release, read),
+            natives=natives,
             subscription_bytes={m.member_id: len(m.user_data) for m in members},
             known_versions=settings.release.readable_versions,
             held_view=held_view,
             limit=settings.group_record_limit,
+            levels=levels,
         )
     )
-    warnings = [*_gaps(plan, waiting, quarantined), *placed.warnings, budget.warning]
+    idle = [f"{member} gets no tasks: {why}" for member, why in lacking.items()]
+    warnings = [*_gaps(plan, waiting, quarantined), *idle, *placed.warnings, budget.warning]
     return GroupAnswer(
         answers=answers,
         decision=decision,
         quarantined=quarantined,
-        joined=_joined(read),
+        joined=joined,
         warnings=tuple(filter(None, warnings)),
         lags=placed.lags,
         withheld=held_back.partitions_by_member,

@@ -6,15 +6,21 @@ followed becomes a `failure`, a sentence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
-from uuid import UUID
 
 from assignor.blobs import read_answer, write_subscription
 from assignor.endpoints import parse_endpoint
 from assignor.errors import MemberRefused
 from assignor.held import TasksHeld, UnfollowableAnswer, held_tasks, held_view, view_routing
-from assignor.native_facts import fingerprint, native_answer, other_topology, seen_by_jvm_leaders
+from assignor.levels import supported_ranges
+from assignor.member_values import MemberIdentity, Received
+from assignor.native_facts import (
+    fingerprint,
+    native_answer,
+    other_topology,
+    seen_by_jvm_leaders,
+)
 from assignor.routing import Routing
 from assignor.topology import Subtopology
 from encoding import (
@@ -34,9 +40,9 @@ from encoding import (
 from probing import (
     EARLIEST_NATIVE_VERSION,
     AssignmentReceived,
-    Command,
     IgnoreTasks,
     KeepVersion,
+    LevelsPolled,
     MemberModel,
     MemberState,
     Refuse,
@@ -44,51 +50,17 @@ from probing import (
     Release,
     SubscriptionVersion,
     WriteNextTime,
+    begin_subscription,
     member_step,
     start_member,
     subscription_version,
 )
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 _UNIQUE_FIELD_SINCE = 8
 _HEADER_BYTES = 8
 # Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
 _FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberIdentity:
-    """What a member says about itself in every subscription.
-
-    Attributes:
-        process_id: of its process; outlives restarts.
-        user_endpoint: `host:port` for interactive queries, or None.
-        client_tags: KIP-708 tags.
-        rack: `client.rack`, or None; said by native members.
-        instance_id: `group.instance.id` of a static member, or None; said by native members.
-    """
-
-    process_id: UUID
-    user_endpoint: str | None = None
-    client_tags: Mapping[str, str] = field(default_factory=dict)
-    rack: str | None = None
-    instance_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
-    """What an answer meant.
-
-    Attributes:
-        assignment: decoded, or None when the bytes could not be read.
-        commands: what probing asks for, in order.
-        for_version: a rejoin among them is only for the version, no follow-up.
-        failure: why this member cannot follow, or "".
-    """
-
-    assignment: Assignment | None
-    commands: tuple[Command, ...] = ()
-    for_version: bool = False
-    failure: str = ""
 
 
 class StreamsMember:
@@ -111,6 +83,7 @@ class StreamsMember:
         upgrade_from: str | None = None,
         start_version: Literal["latest"] | None = None,
         remembered_version: int | None = None,
+        levels: FinalizedLevels = UNKNOWN_LEVELS,
     ) -> None:
         """Start a member that has not joined yet.
 
@@ -122,6 +95,7 @@ class StreamsMember:
             upgrade_from: as in Kafka Streams' setting.
             start_version: "latest" writes the latest native version at once, as KIP-268 does.
             remembered_version: which the group agreed on before a restart.
+            levels: finalized levels to begin with; the group's newer ones replace them.
 
         Raises:
             ReleaseError: the release does not accept this value of `upgrade.from`.
@@ -135,6 +109,7 @@ class StreamsMember:
             upgrade_from=upgrade_from,
             start_version=start_version,
             remembered_version=remembered_version,
+            levels=levels,
         )
         self.held = TasksHeld()
         self.view: View | None = None
@@ -162,9 +137,11 @@ class StreamsMember:
             owned_generation: in which the member got its tasks; -1 when it is unknown.
 
         Raises:
-            MemberRefused: this release cannot write the version that it was told (KAFKA-8649).
+            MemberRefused: this release cannot write the version that it was told (KAFKA-8649), or
+                cannot meet a finalized level.
             EncodeError: a value does not fit on the wire.
         """
+        self.state = begin_subscription(self.state)
         version = subscription_version(self.state)
         if isinstance(version, Refuse):
             raise MemberRefused(version.why)
@@ -282,6 +259,11 @@ class StreamsMember:
             return Received(assignment=None, commands=commands, for_version=True)
         return Received(assignment=None, commands=commands, failure=failure)
 
+    def levels_polled(self, polled: FinalizedLevels, *, leads: bool) -> RejoinNow | None:
+        """Take a look at the finalized levels: the leader rejoins for new ones (KIP-584, T3)."""
+        self.state, commands = member_step(self.state, LevelsPolled(polled=polled, leads=leads))
+        return next((one for one in commands if isinstance(one, RejoinNow)), None)
+
     def forget_tasks(self) -> None:
         """Stop claiming tasks: the group went on without this member, so others run them now."""
         self.held = TasksHeld()
@@ -317,9 +299,11 @@ class StreamsMember:
         if version.native is None:
             return None
         held = None if self.view is None else view_reference(self.view)
+        is_body = version.used >= EARLIEST_NATIVE_VERSION
+        levels = self.state.levels
         return NativeSubscription(
-            version=version.used if version.used >= EARLIEST_NATIVE_VERSION else version.native,
-            latest_supported_version=version.native,
+            version=version.used if is_body else version.native,
+            latest_supported_version=version.latest_supported if is_body else version.native,
             instance_id=self.identity.instance_id,
             rack=self.identity.rack,
             sizes=self._sizes,
@@ -330,6 +314,9 @@ class StreamsMember:
             view_epoch=-1 if held is None else held.epoch,
             view_checksum=0 if held is None else held.checksum,
             pinned_version=version.used if version.pinned else None,
+            feature_ranges=supported_ranges(self.state.all_versions),
+            adopted_levels=levels.levels,
+            adopted_epoch=levels.epoch,
         )
 
     def _nonce(self, value: Subscription) -> bytes:

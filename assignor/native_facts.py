@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
+from assignor.levels import levels_said
 from assignor.topology import Subtopology
 from encoding import Assignment, Subscription, TaskOffsetSums
 from probing import EARLIEST_NATIVE_VERSION, NativeAnswer
@@ -45,7 +46,9 @@ def native_answer(assignment: Assignment) -> NativeAnswer | None:
     if native is None:
         return None
     return NativeAnswer(
-        next_version=native.next_version, subscription_read=native.subscription_read
+        next_version=native.next_version,
+        subscription_read=native.subscription_read,
+        levels=levels_said(native.feature_levels, native.feature_epoch),
     )
 
 

@@ -22,6 +22,7 @@ from assignor.subscriptions import (
 from assignor.threads import assign_threads
 from encoding import TaskId, TopicPartition
 from probing import Content
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 _TasksByMember = dict[str, tuple[TaskId, ...]]
 
@@ -46,6 +47,8 @@ class LeaderKnowledge:
         lags_before: process id -> lags that it had at the rebalance before; a warm-up that comes no
             nearer does not keep probing rebalances going.
         failures: what the rebalance before left to remember of a strategy that failed.
+        levels: the newest finalized levels that this leader knows; a member that says newer ones
+            corrects it (KIP-584).
         leader_id: member id of this leader; its answer carries the time of the next look.
         now_ms: epoch milliseconds.
         waits: subtopology id -> why its tasks cannot be handed out; tasks that ran already go on,
@@ -55,6 +58,7 @@ class LeaderKnowledge:
     end_offset_sums: Mapping[TaskId, int] | None = None
     lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     failures: StrategyFailures = NO_FAILURES
+    levels: FinalizedLevels = UNKNOWN_LEVELS
     leader_id: str | None = None
     now_ms: int = 0
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)

@@ -29,6 +29,7 @@ from probing import (
     RebalanceProtocol,
     Release,
 )
+from probing.features import ASSIGNMENT_PROTOCOL
 
 _UNKNOWN_GENERATION = -1
 # The lowest latest version of a JVM member that may be cooperative.
@@ -106,7 +107,11 @@ def versions_of(one: ReadMember) -> MemberVersions:
         )
     native = one.native
     readable = native is not None or value.version < EARLIEST_NATIVE_VERSION
+    # Under a finalized level a member advertises no more than that, and says apart what it could.
+    ranges = {} if native is None else native.feature_ranges
     latest_native = None if native is None else native.latest_supported_version
+    if latest_native is not None and ASSIGNMENT_PROTOCOL in ranges:
+        latest_native = max(latest_native, ranges[ASSIGNMENT_PROTOCOL][1])
     return MemberVersions(
         member_id=one.member.member_id,
         used_version=value.version,

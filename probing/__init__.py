@@ -7,6 +7,7 @@ from probing.events import (
     Event,
     IgnoreTasks,
     KeepVersion,
+    LevelsPolled,
     NativeAnswer,
     RebalanceStarted,
     Refuse,
@@ -16,17 +17,19 @@ from probing.events import (
     TimePassed,
     WriteNextTime,
 )
+from probing.followups import FOLLOWUP_RULES
 from probing.leader import LeaderDecision, decide_answers
 from probing.leader_rules import LEADER_RULES, Answer, Content, MemberVersions
-from probing.member import (
-    FOLLOWUP_RULES,
+from probing.levels import member_ranges, protocol_level
+from probing.member import member_step
+from probing.member_rules import MEMBER_RULES
+from probing.member_state import (
     MemberState,
     SubscriptionVersion,
-    member_step,
+    begin_subscription,
     start_member,
     subscription_version,
 )
-from probing.member_rules import MEMBER_RULES
 from probing.models import LeaderModel, MemberModel
 from probing.native_answers import NATIVE_ANSWER_RULES
 from probing.next_version import (
@@ -143,6 +146,7 @@ __all__ = [
     "KeepVersion",
     "LeaderDecision",
     "LeaderModel",
+    "LevelsPolled",
     "Link",
     "MemberModel",
     "MemberState",
@@ -177,15 +181,18 @@ __all__ = [
     "UpgradePath",
     "WriteNextTime",
     "Written",
+    "begin_subscription",
     "decide_answers",
     "decide_persistent_version",
     "find_release",
     "format_to_write",
     "formats_to_read",
     "greatest_known_version",
+    "member_ranges",
     "member_step",
     "next_version_for",
     "next_wakeup_ms",
+    "protocol_level",
     "rebootstrap_config",
     "rebootstrap_step",
     "start_client",

@@ -7,6 +7,7 @@ log. Times are milliseconds on the caller's clock, carried by the events: nothin
 from dataclasses import dataclass
 from typing import Final
 
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 from probing.versions import NO_REBALANCE, UNKNOWN_VERSION
 
 ERROR_NAMES: Final = {
@@ -32,10 +33,12 @@ class NativeAnswer:
         next_version: what to write at the next rebalance; 0 when the leader does not say.
         subscription_read: whether the leader could read the body of the member's subscription;
             if not, the tasks were placed blindly and the member rejoins once.
+        levels: finalized levels that the group goes by, with their epoch.
     """
 
     next_version: int = 0
     subscription_read: bool = True
+    levels: FinalizedLevels = UNKNOWN_LEVELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,20 @@ class TimePassed:
     now_ms: int
 
 
-Event = AssignmentReceived | RebalanceStarted | TimePassed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelsPolled:
+    """A member looked where levels are kept (KIP-584, T3).
+
+    Attributes:
+        polled: what it found; ``UNKNOWN_LEVELS`` if nobody answered.
+        leads: the member leads the group, so it is the one to start a rebalance.
+    """
+
+    polled: FinalizedLevels
+    leads: bool
+
+
+Event = AssignmentReceived | LevelsPolled | RebalanceStarted | TimePassed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,8 +38,12 @@ class NextVersionNumbers:
 
         Never below the earliest probeable version: a JVM leader does not lift a member from there.
         """
-        level = self.lowest_native if self.level is None else self.level
-        known = greatest_known_version(self.known_versions, at_most=min(self.lowest_native, level))
+        return self.below_level(self.lowest_native)
+
+    def below_level(self, version: int) -> int:
+        """Return the greatest known version up to this one and the finalized level, or 3."""
+        most = version if self.level is None else min(version, self.level)
+        known = greatest_known_version(self.known_versions, at_most=most)
         return max(known or 0, EARLIEST_PROBEABLE_VERSION)
 
 
@@ -75,9 +79,9 @@ NEXT_VERSION_RULES: Final = (
     NextVersionRule(
         name="as far as the JVM members go",
         holds=lambda n: n.jvm_lowest_used is not None,
-        says=lambda n: n.jvm_second_number,
+        says=lambda n: n.below_level(n.jvm_second_number),
         why="the JVM members can go up to version {jvm_second_number}; writing that, a change of"
-        " leader to one of them costs nothing",
+        " leader to one of them costs nothing (at most the finalized level)",
     ),
     NextVersionRule(
         name="natives only",

@@ -27,7 +27,8 @@ from assignor.errors import LeaderRefused
 from assignor.held import TasksHeld
 from assignor.leader import assign_group
 from assignor.listener import TasksListener
-from assignor.member import Received, StreamsMember
+from assignor.member import StreamsMember
+from assignor.member_values import Received
 from assignor.observer import (
     AnswerRefused,
     MembershipLost,

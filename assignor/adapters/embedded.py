@@ -24,7 +24,7 @@ from assignor.embedding import (
     partition_for_key,
 )
 from assignor.embedding.queries import Partitioner
-from assignor.member import Received
+from assignor.member_values import Received
 from assignor.placing import LeaderKnowledge
 from assignor.state import Strategy
 from assignor.subscriptions import GroupMember

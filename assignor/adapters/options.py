@@ -8,7 +8,7 @@ from uuid import UUID, uuid4, uuid5
 from assignor.config import config_from_mapping
 from assignor.errors import ConfigError
 from assignor.leader import LeaderSettings
-from assignor.member import MemberIdentity
+from assignor.member_values import MemberIdentity
 from assignor.state import Strategy
 from assignor.topology import Topology
 from probing import RebalanceProtocol, Release, find_release

@@ -101,6 +101,10 @@ class FinalizedLevels:
         if self.epoch < NO_EPOCH:
             raise FeatureError(f"an epoch of {self.epoch} cannot be; it starts at {FIRST_EPOCH}")
 
+    def __hash__(self) -> int:
+        """Equal levels are one state to who searches states."""
+        return hash((self.epoch, *sorted(self.levels.items())))
+
     def level_of(self, feature: str) -> int:
         """Return the level of a feature, 0 if it is off."""
         return self.levels.get(feature, 0)

@@ -15,6 +15,7 @@ from assignor import (
     sticky,
 )
 from probing import RejoinNow, find_release
+from probing.features import UNKNOWN_LEVELS, newest_levels
 
 TOPOLOGY = (
     Topology()
@@ -36,6 +37,7 @@ def start(
     endpoint=None,
     start_version=None,
     instance_id=None,
+    levels=UNKNOWN_LEVELS,
 ):
     identity = MemberIdentity(
         process_id=process_id(number), user_endpoint=endpoint, instance_id=instance_id
@@ -46,6 +48,7 @@ def start(
         subtopologies=TOPOLOGY.subtopologies("app"),
         upgrade_from=upgrade_from,
         start_version=start_version,
+        levels=levels,
     )
 
 
@@ -85,7 +88,7 @@ class Group:
             [*blobs, *extra],
             {"lines": self.partitions},
             held_view=self.members[leader].view,
-            knowledge=knowledge or LeaderKnowledge(),
+            knowledge=knowledge or self.knowledge(leader),
         )
         return {
             name: member.receive(
@@ -93,6 +96,10 @@ class Group:
             )
             for name, member in self.members.items()
         }
+
+    def knowledge(self, leader):
+        state = self.members[leader].state
+        return LeaderKnowledge(levels=newest_levels((state.levels, state.polled)))
 
     def settle(self, leader, *, limit=10):
         """Rounds until nobody wants to rejoin; returns how many it took."""

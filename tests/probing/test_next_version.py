@@ -30,7 +30,8 @@ def straight(numbers):
     if numbers.jvm_lowest_used in (1, 2):
         return 3
     if numbers.jvm_lowest_used is not None:
-        return numbers.jvm_second_number
+        level = 11 if numbers.level is None else numbers.level
+        return max(3, min(numbers.jvm_second_number, level))
     limit = numbers.lowest_native if numbers.level is None else numbers.level
     return max(v for v in (3, *KNOWN) if v == 3 or v <= min(limit, numbers.lowest_native))
 

@@ -1,0 +1,54 @@
+"""What finalized levels mean for one program: the cap on its versions, and what it cannot meet."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from probing.features import (
+    ASSIGNMENT_PROTOCOL,
+    FinalizedLevels,
+    JoinNumbers,
+    LevelRange,
+    NodeSupport,
+    decide_join,
+    native_features,
+)
+from probing.versions import greatest_known_version
+
+
+def protocol_level(levels: FinalizedLevels) -> int | None:
+    """Return the finalized level of the assignment protocol, None while there is none."""
+    return levels.level_of(ASSIGNMENT_PROTOCOL) or None
+
+
+def capped_version(known_versions: Sequence[int], version: int, level: int | None) -> int:
+    """Return the greatest known version up to ``version`` and the level, if there is one.
+
+    Where nothing known is low enough the version stays: such a level is refused before.
+    """
+    if level is None or version <= level:
+        return version
+    return greatest_known_version(known_versions, at_most=level) or version
+
+
+@lru_cache(maxsize=64)
+def member_ranges(versions: tuple[int, ...]) -> dict[str, LevelRange]:
+    """Return the levels that a member with these versions supports, by feature (KIP-584)."""
+    return native_features(versions).whole_ranges()
+
+
+def unmet_levels(name: str, versions: tuple[int, ...], levels: FinalizedLevels) -> str | None:
+    """Return why a member with these versions cannot go by the levels, None where it can.
+
+    Args:
+        name: of its release, for the sentence.
+        versions: everything that it reads and writes.
+        levels: finalized.
+    """
+    decision = decide_join(
+        JoinNumbers(
+            node=NodeSupport(node_id=f"of release {name}", ranges=member_ranges(versions)),
+            finalized=levels,
+            table=native_features(),
+        )
+    )
+    return None if decision.is_accepted else decision.why
