@@ -13,7 +13,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-PERSISTENT_VERSIONS: Final = (1, 2)
+from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA
+
+PERSISTENT_VERSIONS: Final = tuple(
+    level.number for level in NATIVE_FEATURES.named(PERSISTENT_METADATA).levels
+)
 """Every value of ``persistent.metadata.version`` and of ``message.format.version`` known here."""
 
 

@@ -3,6 +3,7 @@
 The only part of the assignor besides its adapters and commands that touches a disk.
 """
 
+from assignor.stores.checkpoints import Checkpoint
 from assignor.stores.disk import Disk, FolderDisk
 from assignor.stores.feature_log import (
     Committed,
@@ -16,6 +17,7 @@ from assignor.stores.feature_records import LogState, Note
 from assignor.stores.files import StoreError, read_sealed, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
+from assignor.stores.persisted import StateStores
 from assignor.stores.plans import (
     GroupPlan,
     GroupSnapshot,
@@ -24,8 +26,10 @@ from assignor.stores.plans import (
     plan_for,
     read_snapshot,
 )
+from assignor.stores.process_file import ProcessRecord
 
 __all__ = [
+    "Checkpoint",
     "Committed",
     "Disk",
     "FeatureLog",
@@ -38,6 +42,8 @@ __all__ = [
     "Note",
     "OffloadedPlans",
     "PlanStore",
+    "ProcessRecord",
+    "StateStores",
     "StoreError",
     "fingerprint_of",
     "format_log",

@@ -9,6 +9,7 @@ changed is refused with a reason.
 
 import os
 import struct
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -101,6 +102,33 @@ def sync_folder(folder: Path) -> None:
         os.close(opened)
 
 
+def unseal_any(magics: Mapping[int, bytes], data: bytes, *, name: str) -> tuple[int, bytes]:
+    """The format of a file and its body.
+
+    Args:
+        magics: magic by format; the last one is asked for where none fits.
+        data: all its bytes.
+        name: for messages.
+
+    Raises:
+        StoreError: as of `unseal`.
+    """
+    found = next((number for number in magics if magics[number] == data[:8]), max(magics))
+    return found, unseal(magics[found], data, name=name)
+
+
+def read_sealed_any(
+    path: Path, magics: Mapping[int, bytes], *, limit: int
+) -> tuple[int, bytes] | None:
+    """The format and the body of a file of any known format, or None where there is none.
+
+    Raises:
+        StoreError: as of `read_sealed`.
+    """
+    data = read_limited(path, limit=limit)
+    return None if data is None else unseal_any(magics, data, name=str(path))
+
+
 def read_sealed(path: Path, magic: bytes, *, limit: int) -> bytes | None:
     """The body of a file, or None where there is none.
 
@@ -112,13 +140,22 @@ def read_sealed(path: Path, magic: bytes, *, limit: int) -> bytes | None:
     Raises:
         StoreError: it is too large, broken, or the disk refused.
     """
+    data = read_limited(path, limit=limit)
+    return None if data is None else unseal(magic, data, name=str(path))
+
+
+def read_limited(path: Path, *, limit: int) -> bytes | None:
+    """All bytes of a file, or None where there is none.
+
+    Raises:
+        StoreError: it is too large, or the disk refused.
+    """
     try:
         size = path.stat().st_size
         if size > limit:
             raise StoreError(f"{path} has {size} bytes, {limit} are read at most; it is not used")
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    return unseal(magic, data, name=str(path))

@@ -2,6 +2,8 @@
 
 A *snapshot* is what a leader wants planned; a *plan* is the answer to one of them, and carries its
 fingerprint. Both are linear in the group, and a million tasks are read in a fraction of a second.
+Format 1 writes eight bytes a number, format 2 as few as the column needs (KIP-384). Both are read,
+and a plan is written in the format of the snapshot that it answers.
 """
 
 from dataclasses import dataclass
@@ -22,11 +24,14 @@ from assignor.state import (
     TaskAssignment,
     validate,
 )
-from assignor.stores.files import StoreError, read_sealed, seal, unseal, write_sealed
+from assignor.stores.files import StoreError, read_sealed_any, seal, unseal_any, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from encoding import RebalanceError, TaskId
+from probing import Store, format_to_write
 
-SNAPSHOT_MAGIC, PLAN_MAGIC = b"SRBsnap1", b"SRBplan1"
+_SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}
+_PLAN_MAGICS = {1: b"SRBplan1", 2: b"SRBplan2"}
+_WIDTHS = (1, 2, 4, 8)
 LIMIT = 1 << 31
 _COLUMNS = ("owner", "copy_start", "copy_client", "copy_lag", "end_offset_sums", "threads")
 
@@ -39,11 +44,13 @@ class GroupSnapshot:
         group: its id.
         state: as a plan should find it.
         fingerprint: of the state.
+        format: in which it was written.
     """
 
     group: str
     state: GroupState
     fingerprint: Fingerprint
+    format: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,11 +61,13 @@ class GroupPlan:
         fingerprint: of the snapshot that it answers.
         assignment: tasks and clients by their numbers in the snapshot.
         ready: bool [T], the client of the active task was caught up in the snapshot.
+        format: in which it is, or was, written: the leader's, who reads it.
     """
 
     fingerprint: Fingerprint
     assignment: TaskAssignment
     ready: BoolArray
+    format: int = 1
 
 
 def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
@@ -71,7 +80,12 @@ def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
     if wrong:
         raise StoreError(f"the plan for {snapshot.group} is not valid: {'; '.join(wrong[:3])}")
     ready = is_ready(snapshot.state, assignment.active)
-    return GroupPlan(fingerprint=snapshot.fingerprint, assignment=assignment, ready=ready)
+    return GroupPlan(
+        fingerprint=snapshot.fingerprint,
+        assignment=assignment,
+        ready=ready,
+        format=snapshot.format,
+    )
 
 
 class PlanStore:
@@ -79,10 +93,12 @@ class PlanStore:
 
     Args:
         directory: shared by the leaders of a group and the job that plans.
+        persistent_version: `persistent.metadata.version`, which decides the format of snapshots.
     """
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, *, persistent_version: int = 1) -> None:
         self.directory = Path(directory)
+        self.format = format_to_write(Store.PLAN, persistent_version)
 
     def snapshot_path(self, group: str) -> Path:
         """Where the snapshot of a group lies."""
@@ -99,8 +115,8 @@ class PlanStore:
             StoreError: the disk refused.
         """
         fingerprint = fingerprint_of(state)
-        body = _packed(_snapshot_map(group, state))
-        write_sealed(self.snapshot_path(group), SNAPSHOT_MAGIC, body)
+        body = _packed(_snapshot_map(group, state, self.format))
+        write_sealed(self.snapshot_path(group), _SNAPSHOT_MAGICS[self.format], body)
         return fingerprint
 
     def read_snapshot(self, group: str) -> GroupSnapshot | None:
@@ -110,8 +126,8 @@ class PlanStore:
             StoreError: the file is broken.
         """
         path = self.snapshot_path(group)
-        body = read_sealed(path, SNAPSHOT_MAGIC, limit=LIMIT)
-        return None if body is None else _snapshot_of(body, name=str(path))
+        found = read_sealed_any(path, _SNAPSHOT_MAGICS, limit=LIMIT)
+        return None if found is None else _snapshot_of(*found, name=str(path))
 
     def write_plan(self, group: str, plan: GroupPlan) -> None:
         """Answer a snapshot.
@@ -119,7 +135,7 @@ class PlanStore:
         Raises:
             StoreError: the disk refused.
         """
-        write_sealed(self.plan_path(group), PLAN_MAGIC, _packed(_plan_map(plan)))
+        write_sealed(self.plan_path(group), _PLAN_MAGICS[plan.format], _packed(_plan_map(plan)))
 
     def read_plan(self, group: str) -> GroupPlan | None:
         """The plan, or None.
@@ -128,8 +144,8 @@ class PlanStore:
             StoreError: the file is broken.
         """
         path = self.plan_path(group)
-        body = read_sealed(path, PLAN_MAGIC, limit=LIMIT)
-        return None if body is None else _plan_of(body, name=str(path))
+        found = read_sealed_any(path, _PLAN_MAGICS, limit=LIMIT)
+        return None if found is None else _plan_of(*found, name=str(path))
 
     def _folder(self, group: str) -> Path:
         # Group ids may hold anything; a folder's name must not lead elsewhere.
@@ -142,12 +158,12 @@ def read_snapshot(data: bytes, *, name: str) -> GroupSnapshot:
     Raises:
         StoreError: the file is broken.
     """
-    return _snapshot_of(unseal(SNAPSHOT_MAGIC, data, name=name), name=name)
+    return _snapshot_of(*unseal_any(_SNAPSHOT_MAGICS, data, name=name), name=name)
 
 
 def plan_bytes(plan: GroupPlan) -> bytes:
     """The bytes of a plan's file, for those who write it elsewhere."""
-    return seal(PLAN_MAGIC, _packed(_plan_map(plan)))
+    return seal(_PLAN_MAGICS[plan.format], _packed(_plan_map(plan)))
 
 
 def _packed(value: dict[str, Any]) -> bytes:
@@ -155,31 +171,42 @@ def _packed(value: dict[str, Any]) -> bytes:
     return packed
 
 
-def _bytes(column: Any) -> bytes:
-    packed: bytes = np.asarray(column).astype("<i8").tobytes()
-    return packed
+def _bytes(column: Any, file_format: int) -> bytes:
+    """A column; in format 2 its first byte says how wide a number is."""
+    numbers = np.asarray(column).astype("<i8")
+    if file_format == 1:
+        return bytes(numbers.tobytes())
+    most = max(int(numbers.max()), -1 - int(numbers.min())) if len(numbers) else 0
+    width = next(width for width in _WIDTHS if most < 1 << (8 * width - 1))
+    return bytes([width]) + numbers.astype(f"<i{width}").tobytes()
 
 
-def _column(data: bytes) -> IntArray:
-    return np.frombuffer(data, dtype="<i8").astype(np.int64)
+def _column(data: bytes, file_format: int) -> IntArray:
+    if file_format == 1:
+        return np.frombuffer(data, dtype="<i8").astype(np.int64)
+    if data[0] not in _WIDTHS:
+        raise ValueError(f"numbers of {data[0]} bytes")
+    return np.frombuffer(data, dtype=f"<i{data[0]}", offset=1).astype(np.int64)
 
 
 def _print_map(fingerprint: Fingerprint) -> list[bytes]:
     return [fingerprint.members, fingerprint.topology, fingerprint.lags_epoch]
 
 
-def _snapshot_map(group: str, state: GroupState) -> dict[str, Any]:
+def _snapshot_map(group: str, state: GroupState, file_format: int) -> dict[str, Any]:
+    columns = {name: getattr(state, name) for name in _COLUMNS} | {
+        "subtopology": state.subtopology,
+        "partition": [task.partition for task in state.tasks],
+        "stateful": state.stateful,
+        "stalled": state.copy_stalled,
+    }
     return {
         "group": group,
         "clients": list(state.clients),
         "racks": list(state.racks),
         "tags": [list(map(list, tags)) for tags in state.tags],
         "config": setting_texts(state.config),
-        "subtopology": _bytes(state.subtopology),
-        "partition": _bytes([task.partition for task in state.tasks]),
-        "stateful": _bytes(state.stateful),
-        "stalled": _bytes(state.copy_stalled),
-        **{name: _bytes(getattr(state, name)) for name in _COLUMNS},
+        **{name: _bytes(column, file_format) for name, column in columns.items()},
         "weights": None if state.weights is None else state.weights.astype("<f8").tobytes(),
         "partition_racks": _racks_out(state.partition_racks),
         "changelog_racks": _racks_out(state.changelog_racks),
@@ -198,18 +225,21 @@ def _racks_in(racks: list[list[list[str] | None]] | None) -> RacksByTask | None:
     return tuple(tuple(None if one is None else frozenset(one) for one in parts) for parts in racks)
 
 
-def _snapshot_of(body: bytes, *, name: str) -> GroupSnapshot:
+def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
     try:
         given = msgpack.unpackb(body)
-        columns: dict[str, Any] = {key: _column(given[key]) for key in _COLUMNS}
-        subtopology, partition = _column(given["subtopology"]), _column(given["partition"])
+        columns: dict[str, Any] = {key: _column(given[key], file_format) for key in _COLUMNS}
+        subtopology, partition, stateful, stalled = (
+            _column(given[key], file_format)
+            for key in ("subtopology", "partition", "stateful", "stalled")
+        )
         texts = given["config"]
         state = GroupState(
             tasks=tuple(map(TaskId, subtopology.tolist(), partition.tolist())),
-            stateful=_column(given["stateful"]).astype(np.bool_),
+            stateful=stateful.astype(np.bool_),
             subtopology=subtopology,
             clients=tuple(given["clients"]),
-            copy_stalled=_column(given["stalled"]).astype(np.bool_),
+            copy_stalled=stalled.astype(np.bool_),
             racks=tuple(given["racks"]),
             tags=tuple(tuple((key, value) for key, value in tags) for tags in given["tags"]),
             config=config_from_mapping({k: setting_value(k, v) for k, v in texts.items()}),
@@ -218,8 +248,13 @@ def _snapshot_of(body: bytes, *, name: str) -> GroupSnapshot:
             changelog_racks=_racks_in(given["changelog_racks"]),
             **columns,
         )
-        return GroupSnapshot(group=given["group"], state=state, fingerprint=fingerprint_of(state))
-    except (KeyError, TypeError, ValueError, RebalanceError) as error:
+        return GroupSnapshot(
+            group=given["group"],
+            state=state,
+            fingerprint=fingerprint_of(state),
+            format=file_format,
+        )
+    except (IndexError, KeyError, TypeError, ValueError, RebalanceError) as error:
         raise StoreError(
             f"{name} is whole but makes no sense: {error!r}; it is not used"
         ) from error
@@ -228,37 +263,40 @@ def _snapshot_of(body: bytes, *, name: str) -> GroupSnapshot:
 def _plan_map(plan: GroupPlan) -> dict[str, Any]:
     pairs = np.array(plan.assignment.standbys, dtype=np.int64).reshape(-1, 2)
     warm = np.array(plan.assignment.warmups, dtype=np.int64).reshape(-1, 2)
+    columns = {
+        "active": plan.assignment.active,
+        "standby_task": pairs[:, 0],
+        "standby_client": pairs[:, 1],
+        "warmup_task": warm[:, 0],
+        "warmup_client": warm[:, 1],
+        "ready": plan.ready,
+    }
     return {
         "fingerprint": _print_map(plan.fingerprint),
-        "active": _bytes(plan.assignment.active),
-        "standby_task": _bytes(pairs[:, 0]),
-        "standby_client": _bytes(pairs[:, 1]),
-        "warmup_task": _bytes(warm[:, 0]),
-        "warmup_client": _bytes(warm[:, 1]),
         "followup": plan.assignment.followup,
-        "ready": _bytes(plan.ready),
+        **{name: _bytes(column, plan.format) for name, column in columns.items()},
     }
 
 
-def _plan_of(body: bytes, *, name: str) -> GroupPlan:
+def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
     try:
         given = msgpack.unpackb(body)
         members, topology, epoch = given["fingerprint"]
-        ready = _column(given["ready"]).astype(np.bool_)
+        ready = _column(given["ready"], file_format).astype(np.bool_)
         assignment = TaskAssignment(
-            active=_column(given["active"]),
-            standbys=_pairs(given, "standby"),
-            warmups=_pairs(given, "warmup"),
+            active=_column(given["active"], file_format),
+            standbys=_pairs(given, "standby", file_format),
+            warmups=_pairs(given, "warmup", file_format),
             followup=bool(given["followup"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (IndexError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
             f"{name} is whole but makes no sense: {error!r}; it is not used"
         ) from error
     found = Fingerprint(members=members, topology=topology, lags_epoch=epoch)
-    return GroupPlan(fingerprint=found, assignment=assignment, ready=ready)
+    return GroupPlan(fingerprint=found, assignment=assignment, ready=ready, format=file_format)
 
 
-def _pairs(given: dict[str, Any], kind: str) -> tuple[tuple[int, int], ...]:
-    task, client = _column(given[f"{kind}_task"]), _column(given[f"{kind}_client"])
+def _pairs(given: dict[str, Any], kind: str, file_format: int) -> tuple[tuple[int, int], ...]:
+    task, client = (_column(given[f"{kind}_{side}"], file_format) for side in ("task", "client"))
     return tuple(sorted(zip(task.tolist(), client.tolist(), strict=True)))

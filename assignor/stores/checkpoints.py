@@ -1,0 +1,119 @@
+"""Checkpoints: up to which offsets the local state of a task has read its changelogs.
+
+Format 1 is the text that Kafka Streams writes, so that a JVM member can take a directory over;
+format 2 is sealed, and says where the changelogs ended, so that a lag is known without asking.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgpack
+import numpy as np
+
+from assignor.stores.files import StoreError, seal, unseal
+from encoding import TopicPartition
+
+CHECKPOINT_NAME: Final = ".checkpoint"
+CHECKPOINT_LIMIT: Final = 64 << 20
+_MAGIC: Final = b"SRBchkp2"
+_TEXT_VERSION: Final = "0"
+_FIELDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """The offsets of one task.
+
+    Attributes:
+        offsets: next offset to read, by changelog partition; -4 is "unknown", as in Kafka Streams.
+        end_offset_sum: sum of the ends of those partitions when it was written; None where the
+            format does not tell.
+    """
+
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    end_offset_sum: int | None = None
+
+    @property
+    def offset_sum(self) -> int:
+        """How far the task is in all its changelogs together; unknown offsets count as nothing."""
+        return sum(offset for offset in self.offsets.values() if offset > 0)
+
+    @property
+    def lag(self) -> int | None:
+        """Records that were missing when it was written, None where that was not told."""
+        return (
+            None if self.end_offset_sum is None else max(0, self.end_offset_sum - self.offset_sum)
+        )
+
+
+def checkpoint_bytes(checkpoint: Checkpoint, file_format: int) -> bytes:
+    """Return the bytes of a checkpoint.
+
+    Raises:
+        StoreError: a topic's name cannot be written in the text format.
+    """
+    rows = sorted(checkpoint.offsets.items())
+    if file_format == 1:
+        blank = [topic for (topic, _), _ in rows if not topic or any(map(str.isspace, topic))]
+        if blank:
+            raise StoreError(f"topic {blank[0]!r} cannot stand in a checkpoint of format 1")
+        lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in rows]
+        return "\n".join([_TEXT_VERSION, str(len(rows)), *lines, ""]).encode()
+    topics = sorted({topic for (topic, _), _ in rows})
+    number_by_topic = {topic: number for number, topic in enumerate(topics)}
+    columns = np.array(
+        [(number_by_topic[topic], partition, offset) for (topic, partition), offset in rows],
+        dtype="<i8",
+    ).reshape(-1, _FIELDS)
+    body = {
+        "topics": topics,
+        "columns": [column.tobytes() for column in columns.T],
+        "end_offset_sum": checkpoint.end_offset_sum,
+    }
+    return seal(_MAGIC, msgpack.packb(body))
+
+
+def read_checkpoint(data: bytes, *, name: str) -> Checkpoint:
+    """Return a checkpoint of any known format.
+
+    Args:
+        data: the bytes of the file.
+        name: for messages.
+
+    Raises:
+        StoreError: it is broken; the state has to be restored from the start.
+    """
+    try:
+        if data[:8] != _MAGIC:
+            return _from_text(data.decode())
+        given = msgpack.unpackb(unseal(_MAGIC, data, name=name))
+        topics = given["topics"]
+        number, partition, offset = (
+            np.frombuffer(column, "<i8").tolist() for column in given["columns"]
+        )
+        end = given["end_offset_sum"]
+        return Checkpoint(
+            offsets={
+                TopicPartition(topics[n], p): o
+                for n, p, o in zip(number, partition, offset, strict=True)
+            },
+            end_offset_sum=None if end is None else int(end),
+        )
+    except (IndexError, KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
+        raise StoreError(
+            f"{name} is no checkpoint ({error}); delete it, and the state is restored"
+        ) from error
+
+
+def _from_text(text: str) -> Checkpoint:
+    version, count, *lines = text.splitlines()
+    if version.strip() != _TEXT_VERSION:
+        raise ValueError(f"version {version[:20]!r} is unknown")
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows) != int(count):
+        raise ValueError(f"{int(count)} entries are announced, {len(rows)} are there")
+    offsets = {
+        TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in rows
+    }
+    return Checkpoint(offsets=offsets)

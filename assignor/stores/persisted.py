@@ -1,0 +1,214 @@
+"""A state directory whose formats move only when they are told to (KIP-384).
+
+Every file is read in any known format and written in that of `persistent.metadata.version`; what
+was raised and written is remembered before the first raised byte, so that nobody goes back by
+accident. `probing.persisted` decides; here the files are.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgpack
+
+from assignor.stores.checkpoints import (
+    CHECKPOINT_LIMIT,
+    CHECKPOINT_NAME,
+    Checkpoint,
+    checkpoint_bytes,
+    read_checkpoint,
+)
+from assignor.stores.files import (
+    StoreError,
+    read_limited,
+    read_sealed,
+    replace_file,
+    write_sealed,
+)
+from assignor.stores.plans import LIMIT as VIEW_LIMIT
+from assignor.stores.plans import PlanStore
+from assignor.stores.process_file import (
+    PROCESS_LIMIT,
+    ProcessRecord,
+    process_bytes,
+    read_process,
+)
+from encoding import DecodeError, TaskId, View, decode_view, encode_view
+from probing import (
+    PersistedDecision,
+    PersistedNumbers,
+    PersistedSettings,
+    Store,
+    Written,
+    decide_persistent_version,
+    format_to_write,
+)
+
+PROCESS_NAME: Final = "kafka-streams-process-metadata"
+"""As Kafka Streams calls it."""
+
+WRITTEN_NAME: Final = "persistent-version"
+VIEW_NAME: Final = "view.bin"
+_WRITTEN_MAGIC: Final = b"SRBpver1"
+_VIEW_MAGIC: Final = b"SRBview1"
+
+
+class StateStores:
+    """The stores of one state directory.
+
+    Args:
+        directory: where; made with the first write.
+        settings: what the operator set.
+        now_ms: milliseconds since 1970, to remember when a version was first written.
+        is_wire_raised: the wire version goes up in the same step; only for the warning.
+
+    Raises:
+        StoreError: the settings are refused: unknown, below the message format, or below what was
+            written here before; the message says what, and when.
+
+    Attributes:
+        decision: which persistent version is written, and why.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        settings: PersistedSettings,
+        *,
+        now_ms: int,
+        is_wire_raised: bool = False,
+    ) -> None:
+        self.directory = Path(directory)
+        self._settings = settings
+        self._written = self._read_written()
+        self._raised_with_wire = is_wire_raised
+        self.decision = self._decide(None)
+        self._now_ms = now_ms
+
+    @property
+    def version(self) -> int:
+        """The persistent version that is written."""
+        return self.decision.version or 1
+
+    @property
+    def written(self) -> Written | None:
+        """The greatest version that was ever written here, and since when."""
+        return self._written
+
+    def follow(self, leader_version: int, *, now_ms: int) -> PersistedDecision:
+        """Write from now on what the group's leader writes, whatever the own setting says.
+
+        Raises:
+            StoreError: the leader's version is unknown here.
+        """
+        self._now_ms = now_ms
+        self.decision = self._decide(leader_version)
+        return self.decision
+
+    # Stores
+
+    def read_process(self) -> ProcessRecord | None:
+        """The identity of the process, or None.
+
+        Raises:
+            StoreError: the file is broken.
+        """
+        path = self.directory / PROCESS_NAME
+        data = read_limited(path, limit=PROCESS_LIMIT)
+        return None if data is None else read_process(data, name=str(path))
+
+    def write_process(self, record: ProcessRecord) -> None:
+        """Keep the identity of the process.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        data = process_bytes(record, self._format(Store.PROCESS_ID))
+        replace_file(self.directory / PROCESS_NAME, data)
+
+    def read_checkpoint(self, task: TaskId) -> Checkpoint | None:
+        """The checkpoint of a task, or None.
+
+        Raises:
+            StoreError: the file is broken.
+        """
+        path = self._checkpoint_path(task)
+        data = read_limited(path, limit=CHECKPOINT_LIMIT)
+        return None if data is None else read_checkpoint(data, name=str(path))
+
+    def write_checkpoint(self, task: TaskId, checkpoint: Checkpoint) -> None:
+        """Keep how far a task's state is.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        data = checkpoint_bytes(checkpoint, self._format(Store.CHECKPOINT))
+        replace_file(self._checkpoint_path(task), data)
+
+    def read_view(self) -> View | None:
+        """The routing view last known, or None.
+
+        Raises:
+            StoreError: the file is broken.
+        """
+        path = self.directory / VIEW_NAME
+        body = read_sealed(path, _VIEW_MAGIC, limit=VIEW_LIMIT)
+        try:
+            return None if body is None else decode_view(body)
+        except DecodeError as error:
+            raise StoreError(f"{path} is whole but makes no sense: {error}") from error
+
+    def write_view(self, view: View) -> None:
+        """Keep the routing view, so that a restarted member needs only what changed since.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        self._format(Store.VIEW)
+        write_sealed(self.directory / VIEW_NAME, _VIEW_MAGIC, encode_view(view))
+
+    def plans(self, directory: str | Path) -> PlanStore:
+        """A plan store that writes snapshots in the format of this version.
+
+        Raises:
+            StoreError: the disk refused.
+        """
+        self._format(Store.PLAN)
+        return PlanStore(directory, persistent_version=self.version)
+
+    # Steps
+
+    def _checkpoint_path(self, task: TaskId) -> Path:
+        return self.directory / f"{task.subtopology}_{task.partition}" / CHECKPOINT_NAME
+
+    def _decide(self, leader_version: int | None) -> PersistedDecision:
+        decision = decide_persistent_version(
+            PersistedNumbers(
+                settings=self._settings,
+                written=self._written,
+                leader_version=leader_version,
+                is_wire_raised=self._raised_with_wire,
+            )
+        )
+        if decision.is_refused:
+            raise StoreError(f"{self.directory}: {decision.why}")
+        return decision
+
+    def _format(self, store: Store) -> int:
+        """The format to write, remembered first where it is a step up."""
+        if self._written is None or self._written.version < self.version:
+            found = Written(version=self.version, at_ms=self._now_ms)
+            body: bytes = msgpack.packb([found.version, found.at_ms])
+            write_sealed(self.directory / WRITTEN_NAME, _WRITTEN_MAGIC, body)
+            self._written = found
+        return format_to_write(store, self.version)
+
+    def _read_written(self) -> Written | None:
+        path = self.directory / WRITTEN_NAME
+        body = read_sealed(path, _WRITTEN_MAGIC, limit=PROCESS_LIMIT)
+        if body is None:
+            return None
+        try:
+            version, at_ms = msgpack.unpackb(body)
+            return Written(version=int(version), at_ms=int(at_ms))
+        except (TypeError, ValueError, msgpack.UnpackException) as error:
+            raise StoreError(f"{path} is whole but makes no sense: {error!r}") from error
