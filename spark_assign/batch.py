@@ -15,12 +15,12 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from spark_assign.balance import SizeClass, balanced, size_classes
-from spark_assign.checks import Reject
-from spark_assign.errors import BadTable
 from spark_assign.huge import Huge, placed_huge, split
 from spark_assign.inputs import Groups
 from spark_assign.kernel import Options, placing, problem_reader, table_reader
 from spark_assign.output import Stage
+from spark_assign.rejects import first_of, refused, rejects_of
+from spark_assign.repeated import repeated_names, repeated_rejects, without
 from spark_assign.results import COUNTS
 from spark_assign.schemas import REJECT, RESULT
 
@@ -30,7 +30,6 @@ EVERYTHING = "_all"
 SUMMARY = "_summary.json"
 # Rows that Arrow hands over at once; a row is a whole group.
 _ARROW_ROWS = 256
-_SHOWN = 3
 _ERROR = StructField("error", StringType())
 _WRITTEN = StructType([*RESULT.fields, _ERROR])
 _OUT = StructType([*_WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
@@ -103,6 +102,10 @@ def run_batch(
         BadTable: a group was rejected and `stop_at_reject` asks to fail.
     """
     started = time.perf_counter()
+    source, twice = groups, repeated_names(groups)
+    repeated = 0
+    if not twice.isEmpty():
+        groups, repeated = _without_repeated(groups, twice, stage, options, form=form)
     seen = Observation("batch")
     classes = size_classes(groups)
     has_huge = any(one.tasks_max > huge_tasks for one in classes)
@@ -114,14 +117,17 @@ def run_batch(
         *[f.coalesce(f.sum(f"_{name}"), f.lit(0)).alias(name) for name in COUNTS],
     )
     stage.write(answers.select(*RESULT.names, "error"), EVERYTHING, form=form)
-    counted = Counter(seen.get)
+    counted = Counter(seen.get) + Counter(groups=repeated)
     for one in placed_huge(large, options) if large is not None else ():
         counted += _write_huge(stage, one, form=form)
-    rejects: tuple[str, ...] = ()
     if counted["rejects"]:
-        rejects = _set_apart(spark, stage, options, form=form, rejects=counted["rejects"])
+        _set_apart(spark, stage, source, options, form=form)
     else:
         stage.files.lift(f"{stage.path}/{EVERYTHING}")
+    counted += Counter(rejects=repeated)
+    rejects: tuple[str, ...] = ()
+    if counted["rejects"]:
+        rejects = first_of(spark.read.schema(REJECT).format(form).load(f"{stage.path}/{REJECTS}"))
     summary = Summary(
         **{name: counted[name] for name in ("groups", "rejects", "huge", *COUNTS)},
         seconds=round(time.perf_counter() - started, 3),
@@ -129,6 +135,22 @@ def run_batch(
     )
     stage.write_text(SUMMARY, json.dumps(asdict(summary)) + "\n")
     return summary
+
+
+def _without_repeated(
+    groups: Groups, twice: DataFrame, stage: Stage, options: Options, *, form: str
+) -> tuple[Groups, int]:
+    """The groups of other names, and how many were written to the rejects.
+
+    Raises:
+        BadTable: `stop_at_reject` asks to fail.
+    """
+    rejects = repeated_rejects(groups, twice)
+    if options.stop_at_reject:
+        raise refused(rejects)
+    stage.write(rejects, REJECTS, form=form)
+    count = stage.files.spark.read.format(form).load(f"{stage.path}/{REJECTS}").count()
+    return without(groups, twice), count
 
 
 def _write_huge(stage: Stage, one: Huge, *, form: str) -> Counter[str]:
@@ -146,25 +168,18 @@ def _write_huge(stage: Stage, one: Huge, *, form: str) -> Counter[str]:
 
 
 def _set_apart(
-    spark: SparkSession, stage: Stage, options: Options, *, form: str, rejects: int
-) -> tuple[str, ...]:
-    """Write the rejects into a table of their own; the first of them as sentences."""
+    spark: SparkSession, stage: Stage, groups: Groups, options: Options, *, form: str
+) -> None:
+    """Write the rejects into a table of their own.
+
+    Raises:
+        BadTable: `stop_at_reject` asks to fail.
+    """
     path = f"{stage.path}/{EVERYTHING}"
     rows = spark.read.schema(_WRITTEN).format(form).load(path)
-    rejected = (
-        rows.where("error is not null")
-        .select(f.from_json("error", REJECT).alias("reject"))
-        .select("reject.*")
-    )
-    first = rejected.orderBy("name", "column", "value").limit(_SHOWN).collect()
-    sentences = tuple(str(Reject(**row.asDict())) for row in first)
+    rejects = rejects_of(rows, groups.frame)
     if options.stop_at_reject:
-        more = rejects - len(sentences)
-        raise BadTable(
-            f"{'; '.join(sentences)}{f'; and {more} more' if more else ''} (--on-error reject "
-            "places the others)"
-        )
-    stage.write(rejected, REJECTS, form=form)
+        raise refused(rejects)
+    stage.write(rejects, REJECTS, form=form)
     stage.write(rows.where("error is null"), form=form)
     stage.files.delete(path)
-    return sentences

@@ -18,17 +18,20 @@ class Reject:
         column: where the value stands, as `tasks.owner`.
         value: as text; "null" for a missing one.
         reason: a sentence that says what is expected.
+        place: file and row, or file and line; None where that is not known.
     """
 
     name: str
     column: str
     value: str
     reason: str
+    place: str | None = None
 
     def __str__(self) -> str:
         """One sentence for stderr."""
         where = f"column {self.column} is {self.value}: " if self.column else ""
-        return f"group {self.name or 'without a name'}: {where}{self.reason}"
+        place = f" ({self.place})" if self.place else ""
+        return f"group {self.name or 'without a name'}{place}: {where}{self.reason}"
 
 
 @dataclass(slots=True)

@@ -226,9 +226,8 @@ class _Tasks:
     def columns(self, part: slice) -> dict[str, Any]:
         """What a state says of its tasks."""
         subtopology = self.subtopology[part]
-        ids = zip(subtopology.tolist(), self.partition[part].tolist(), strict=True)
         return {
-            "tasks": tuple(TaskId(number, partition) for number, partition in ids),
+            "tasks": tuple(map(TaskId, subtopology.tolist(), self.partition[part].tolist())),
             "stateful": self.stateful[part],
             "subtopology": subtopology,
             "owner": self.owner[part],
@@ -340,4 +339,6 @@ def _config(
 
 
 def _tags(given: Mapping[str, str] | list[tuple[str, str]] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((key, value or "") for key, value in dict(given or ()).items()))
+    if not given:
+        return ()
+    return tuple(sorted((key, value or "") for key, value in dict(given).items()))

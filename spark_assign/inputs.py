@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_assign.errors import BadTable
 from spark_assign.files import Files
+from spark_assign.places import with_lines, with_rows
 from spark_assign.schemas import CLIENT, GROUP, TASK, fitted
 
 Form = Literal["auto", "parquet", "jsonl"]
@@ -26,7 +27,8 @@ class Groups:
     """A table of groups.
 
     Attributes:
-        frame: in the schema `schemas.GROUP`, or with one text column `value`, a problem a row.
+        frame: in the schema `schemas.GROUP`, or with a text column `value`, a problem a row; read
+            from files also with a column `_place` (`places`).
         is_text: which of the two.
     """
 
@@ -59,8 +61,10 @@ def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Group
             spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
         )
     if (form_of(spark, path) if form == "auto" else form) == "jsonl":
-        return Groups(frame=spark.read.text(path), is_text=True)
-    return from_table(spark.read.parquet(path), what=path)
+        return Groups(frame=with_lines(spark.read.text(path)), is_text=True)
+    return Groups(
+        frame=with_rows(fitted(spark.read.parquet(path), GROUP, what=path)), is_text=False
+    )
 
 
 def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups:

@@ -1,8 +1,9 @@
 """What a worker does with a batch of groups: the core, once a row, Arrow in and Arrow out."""
 
+import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from assignor import (
 from encoding import RebalanceError
 from spark_assign.checks import Reject
 from spark_assign.columns import states_of
+from spark_assign.places import PLACE
 from spark_assign.results import Answer, batch_of
 
 # Rows of a batch: many small groups at once, while results of a batch stay some megabytes.
@@ -49,17 +51,30 @@ def placing(options: Options, read: Read) -> Kernel:
 
     def place(batches: Batches) -> Iterator[pa.RecordBatch]:
         strategy = named_strategy(options.strategy)
+        # Groups come and go by their hundreds; what a worker has loaded need not be looked through.
+        gc.freeze()
         is_bad = False
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
                 answers = []
-                for name, state in read(batch.slice(start, ROWS)):
+                for row, (name, state) in enumerate(read(batch.slice(start, ROWS)), start):
                     if is_bad and not isinstance(state, Reject):
                         continue
-                    answers.append(_answer(name, state, strategy, options.strategy))
-                    is_bad |= options.stop_at_reject and answers[-1].reject is not None
+                    one = _answer(name, state, strategy, options.strategy)
+                    if one.reject is not None:
+                        one = replace(one, place=_place(batch, row))
+                        is_bad |= options.stop_at_reject
+                    answers.append(one)
                 yield batch_of(answers)
 
+    return place
+
+
+def _place(batch: pa.RecordBatch, row: int) -> Mapping[str, str | int | None]:
+    """Where a row stands, as it was read; nothing where that is not known."""
+    if PLACE not in batch.schema.names:
+        return {}
+    place: Mapping[str, str | int | None] = batch.column(PLACE)[row].as_py() or {}
     return place
 
 
@@ -97,7 +112,7 @@ def problem_reader(options: Options) -> Read:
 
 
 def _unnumbered(error: RebalanceError) -> str:
-    """A job has no line numbers: a file is read in pieces."""
+    """A worker has no line numbers: a file is read in pieces (`places`)."""
     return str(error).removeprefix("line 1, ").removeprefix("line 1 ")
 
 

@@ -1,14 +1,17 @@
 """Answers as an Arrow batch in the schema `schemas.RESULT`, and what a job counts of them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assignor import GroupState, TaskAssignment, moves_of
 from spark_assign.checks import Reject
+from spark_assign.places import PLACE
 
 _TEXT = pa.string()
 _PLACED = pa.struct([pa.field(name, pa.list_(_TEXT)) for name in ("active", "standby", "warmup")])
@@ -31,7 +34,7 @@ RESULT_ARROW = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One group, placed or rejected."""
+    """One group, placed or rejected; a reject with its place (`places.PLACE_TYPE`)."""
 
     name: str
     assignor: str
@@ -39,53 +42,67 @@ class Answer:
     state: GroupState | None = None
     assignment: TaskAssignment | None = None
     reject: Reject | None = None
+    place: Mapping[str, str | int | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Placed:
-    """The nested column of clients, flat, while it grows."""
+    """The nested column of clients while it grows; tasks and clients are numbered on and on."""
 
     rows: list[int] = field(default_factory=lambda: [0])
     clients: list[str] = field(default_factory=list)
-    tasks: dict[str, list[Any]] = field(
-        default_factory=lambda: {"active": [], "standby": [], "warmup": []}
-    )
-    counts: dict[str, list[Any]] = field(
-        default_factory=lambda: {"active": [], "standby": [], "warmup": []}
-    )
+    tasks: int = 0
+    subtopologies: list[Any] = field(default_factory=list)
+    partitions: list[int] = field(default_factory=list)
+    actives: list[Any] = field(default_factory=list)
+    standbys: list[Any] = field(default_factory=list)
+    warmups: list[Any] = field(default_factory=list)
 
     def add(self, state: GroupState, assignment: TaskAssignment) -> None:
-        names = np.array([f"{task.subtopology}_{task.partition}" for task in state.tasks])
-        everything = np.arange(len(names))
-        self._part("active", names, everything, assignment.active, len(state.clients))
-        warmups = set(assignment.warmups)
-        standbys = [pair for pair in assignment.standbys if pair not in warmups]
-        for kind, pairs in (("standby", standbys), ("warmup", sorted(warmups))):
-            table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-            self._part(kind, names, table[:, 0], table[:, 1], len(state.clients))
+        shift, first = np.array([self.tasks, len(self.clients)]), len(self.clients)
+        self.subtopologies.append(state.subtopology)
+        self.partitions += [task.partition for task in state.tasks]
+        self.actives.append(assignment.active + first)
+        standbys = assignment.standby_table()
+        if assignment.warmups:
+            warmups = set(assignment.warmups)
+            is_warmup = np.array([pair in warmups for pair in assignment.standbys])
+            self.warmups.append(standbys[is_warmup] + shift)
+            standbys = standbys[~is_warmup]
+        self.standbys.append(standbys + shift)
+        self.tasks += len(state.tasks)
         self.clients += state.clients
         self.rows.append(len(self.clients))
 
     def skip(self) -> None:
         self.rows.append(len(self.clients))
 
-    def _part(self, kind: str, names: Any, task: Any, client: Any, clients: int) -> None:
-        order = np.argsort(client, kind="stable")
-        self.tasks[kind].append(names[task[order]])
-        self.counts[kind].append(np.bincount(client, minlength=clients))
-
     def array(self) -> pa.Array:
-        columns = []
-        for kind in ("active", "standby", "warmup"):
-            counts = np.concatenate(self.counts[kind] or [np.zeros(0, np.int64)])
-            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-            parts = [pa.array(part, _TEXT) for part in self.tasks[kind]]
-            values = pa.concat_arrays(parts) if parts else pa.array([], _TEXT)
-            columns.append(pa.ListArray.from_arrays(pa.array(offsets), values))
+        numbers = [_joined(self.subtopologies, 0), np.array(self.partitions, dtype=np.int64)]
+        texts = [pa.array(part).cast(_TEXT) for part in numbers]
+        names = pc.binary_join_element_wise(*texts, "_")
+        active = _joined(self.actives, 0)
+        tables = [
+            np.stack([np.arange(len(active)), active], axis=1),
+            _joined(self.standbys, (0, 2)),
+            _joined(self.warmups, (0, 2)),
+        ]
+        columns = [self._lists(names, table[:, 0], table[:, 1]) for table in tables]
         items = pa.StructArray.from_arrays(columns, fields=list(_PLACED))
         return pa.MapArray.from_arrays(
             pa.array(self.rows, pa.int32()), pa.array(self.clients, _TEXT), items, _CLIENTS
         )
+
+    def _lists(self, names: pa.Array, task: Any, client: Any) -> pa.Array:
+        """The tasks of each client; sorted, for those of each group are given in order."""
+        counts = np.bincount(client, minlength=len(self.clients))
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        order = np.argsort(client, kind="stable")
+        return pa.ListArray.from_arrays(pa.array(offsets), names.take(pa.array(task[order])))
+
+
+def _joined(parts: list[Any], empty: int | tuple[int, int]) -> Any:
+    return np.concatenate(parts) if parts else np.zeros(empty, dtype=np.int64)
 
 
 def batch_of(answers: list[Answer]) -> pa.RecordBatch:
@@ -108,7 +125,7 @@ def batch_of(answers: list[Answer]) -> pa.RecordBatch:
         pa.array([one.assignment is not None and one.assignment.followup for one in answers]),
         placed.array(),
         pa.array([_warnings(one) for one in answers], pa.list_(_TEXT)),
-        pa.array([_error(one.reject) for one in answers], _TEXT),
+        pa.array([_error(one) for one in answers], _TEXT),
         *[pa.array(counts[name], pa.int64()) for name in COUNTS],
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RESULT_ARROW)
@@ -127,5 +144,5 @@ def _warnings(one: Answer) -> list[str] | None:
     return [*one.state.warnings, *one.assignment.warnings] or None
 
 
-def _error(reject: Reject | None) -> str | None:
-    return None if reject is None else json.dumps(asdict(reject))
+def _error(one: Answer) -> str | None:
+    return None if one.reject is None else json.dumps(asdict(one.reject) | {PLACE: one.place})

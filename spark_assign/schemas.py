@@ -90,6 +90,8 @@ REJECT = StructType(
         StructField("column", _TEXT),
         StructField("value", _TEXT),
         StructField("reason", _TEXT),
+        # File and row, or file and line, where the input is of files.
+        StructField("place", _TEXT),
     ]
 )
 # One row per copy placed: what the job for one huge group writes.

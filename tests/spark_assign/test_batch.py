@@ -216,6 +216,39 @@ def test_lines_that_make_no_sense_are_rejected_like_rows(call, spark, tmp_path, 
     assert [row.column for row in rejects].count("value") == 2
     assert any("partitions 'three'" in row.reason for row in rejects)
     assert any("broken JSON" in row.reason and row.value == "{broken" for row in rejects)
+    places = {row.place for row in rejects}
+    assert places == {f"{tmp_path}/groups.jsonl, line {number}" for number in (2, 3, 4)}
+
+
+def test_name_that_comes_twice_is_refused_with_both_rows(call, spark, tmp_path, table, rows):
+    table([*rows, rows[2]])
+    path = tmp_path / "groups.parquet"
+    result = call("batch", "--in", "@groups.parquet", "--out", "@plans")
+    assert result.exit_code == 2
+    assert f"the name is given twice, at {path}, row 3 and {path}, row 5; give" in result.stderr
+    assert not (tmp_path / "plans").exists()
+
+
+def test_lines_with_the_same_name_are_rejected_and_the_others_placed(call, spark, tmp_path, lines):
+    path = tmp_path / "groups.jsonl"
+    path.write_text("\n".join([*lines[:3], "{broken", lines[1]]))
+    result = call(
+        *("batch", "--in", "@groups.jsonl", "--out", "@plans", "--on-error", "reject"),
+        *("--format", "json"),
+    )
+    assert result.exit_code == 1, result.stderr
+    summary = json.loads(result.stdout)
+    assert (summary["groups"], summary["rejects"]) == (5, 3)
+    name = json.loads(lines[1])["name"]
+    assert sorted(plans(spark, tmp_path / "plans")) == sorted(
+        json.loads(line)["name"] for line in (lines[0], lines[2])
+    )
+    rejects = spark.read.parquet(str(tmp_path / "plans" / "_rejects")).collect()
+    twice = [row for row in rejects if row.name == name]
+    assert sorted(row.place for row in twice) == [f"{path}, line 2", f"{path}, line 5"]
+    assert {row.reason for row in twice} == {
+        f"the name is given twice, at {path}, line 2 and {path}, line 5; give every group its own"
+    }
 
 
 def test_missing_columns_and_other_types_are_found_before_work(call, table, rows):
