@@ -216,7 +216,7 @@ def _versions(members: Collection[MemberLook]) -> list[dict[str, Any]]:
             "supported": one.supported,
             "native": one.native,
             "pinned": one.pin is not None or bool(one.evidence.pinned),
-            "releases": list(one.evidence.releases or one.evidence.pinned),
+            "releases": [*one.evidence.releases, *one.evidence.pinned],
         }
         for one in members
     ]

@@ -14,21 +14,25 @@ EXIT_USAGE: Final = 2
 EXIT_SURROUNDINGS: Final = 3
 MAX_MEMBERS: Final = 26
 """Lanes are called a to z."""
+MAX_PARTITIONS: Final = 1000
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def group_options(*, drawn: bool = False, members: int, threads: int = 0) -> Decorator:
+def group_options(
+    *, drawn: bool = False, members: int, threads: int = 0, saved: bool = False
+) -> Decorator:
     """Add the options that say which group is brought from where to where.
 
     Args:
         drawn: releases that are left out are drawn; otherwise they have to be given.
         members: the most there may be.
         threads: the most there may be in each; 0: no such option, and none for static members.
+        saved: a file may say what the group runs.
     """
     default = "; drawn by default." if drawn else "."
     options = [
-        _release("--from", "old", f"What the group runs{default}", required=not drawn),
+        _release("--from", "old", f"What the group runs{default}", required=not (drawn or saved)),
         _release("--to", "new", f"What it is brought to{default}", required=not drawn),
         _count("--members", members, 3, "Processes."),
     ]
@@ -41,7 +45,9 @@ def group_options(*, drawn: bool = False, members: int, threads: int = 0) -> Dec
     return _all(options)
 
 
-def partitions_option(*, most: int = 1000, default: int | None = 6, said: str = "") -> Decorator:
+def partitions_option(
+    *, most: int = MAX_PARTITIONS, default: int | None = 6, said: str = ""
+) -> Decorator:
     """Add ``--partitions``; `said` ends its help."""
     return _count("--partitions", most, default, f"Of the source topic{said}.")
 

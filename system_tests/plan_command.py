@@ -4,15 +4,19 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from assignor import ProblemError
 from assignor.cli.lazy import CONTEXT
-from probing import ReleaseError, find_release
+from probing import Release, ReleaseError, find_release
 from system_tests.command_options import (
     EXIT_BAD,
     MAX_MEMBERS,
+    MAX_PARTITIONS,
     format_option,
     group_options,
     partitions_option,
@@ -20,6 +24,7 @@ from system_tests.command_options import (
 )
 from system_tests.plan import PlanStep, UpgradePlan, Use, make_plan
 from system_tests.plan_cost import StepCost, step_costs
+from system_tests.plan_saved import read_saved
 
 _EPILOG = """
 \b
@@ -28,6 +33,7 @@ Examples:
   rolling-bounce plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
   rolling-bounce plan --from 3.4.0 --to 3.5.1           the setting that kills
   rolling-bounce plan --from 3.9 --to native            one bounce, the way back open
+  rolling-bounce plan --group group.json --from 3.9.1 --to 4.1      a live group
 
 \b
 Exit status: 0 it rolls, 1 all members have to be stopped, 2 wrong usage.
@@ -35,8 +41,15 @@ Exit status: 0 it rolls, 1 all members have to be stopped, 2 wrong usage.
 
 
 @click.command(epilog=_EPILOG, context_settings=CONTEXT)
-@group_options(members=MAX_MEMBERS)
+@group_options(members=MAX_MEMBERS, saved=True)
 @partitions_option()
+@click.option(
+    "--group",
+    "saved",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What `assignor inspect --save` wrote: members, partitions, and what they run.",
+)
 @click.option(
     "--uses",
     default="",
@@ -55,16 +68,35 @@ def plan(**given: Any) -> None:
     if unknown:
         refuse(f"no such use: {unknown[0]}; there are {', '.join(Use)}")
     try:
-        old, new = find_release(given["old"]), find_release(given["new"])
-    except ReleaseError as error:
+        old, members, partitions = _start(given)
+        new = find_release(given["new"])
+    except (ReleaseError, ProblemError) as error:
         refuse(str(error))
     made = make_plan(old, new, frozenset(map(Use, words)))
-    costs = step_costs(made, members=given["members"], partitions=given["partitions"])
+    costs = step_costs(made, members=members, partitions=partitions)
     if given["form"] == "json":
         click.echo(json.dumps(plan_document(made, costs), indent=2))
     else:
         click.echo("\n".join(plan_lines(made, costs)))
     sys.exit(0 if made.rolling else EXIT_BAD)
+
+
+def _start(given: dict[str, Any]) -> tuple[Release, int, int]:
+    """What the group runs, its members and its partitions: as given, else as saved."""
+    if given["saved"] is None:
+        if given["old"] is None:
+            refuse("say what the group runs: --from RELEASE, or --group FILE")
+        return find_release(given["old"]), given["members"], given["partitions"]
+    saved = read_saved(given["saved"])
+    old = find_release(saved.release(find_release(given["old"]) if given["old"] else None))
+    source = click.get_current_context().get_parameter_source
+    # Costs are simulated: of a huge group the largest that is simulated stands for it.
+    found = {"members": min(saved.processes, MAX_MEMBERS)}
+    found["partitions"] = min(saved.partitions, MAX_PARTITIONS)
+    for name in found:
+        if source(name) is ParameterSource.COMMANDLINE:
+            found[name] = given[name]
+    return old, found["members"], found["partitions"]
 
 
 def plan_document(made: UpgradePlan, costs: tuple[StepCost, ...]) -> dict[str, object]:

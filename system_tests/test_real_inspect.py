@@ -1,0 +1,112 @@
+"""`assignor inspect` on real brokers and real Kafka Streams members: it names the pin."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from assignor.cli import main
+from assignor.problem import read_problem
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+
+
+def inspect(group, *words):
+    servers = ("--bootstrap-server", group.bootstrap_servers, "--timeout", "60")
+    return CliRunner().invoke(
+        main, ["inspect", *servers, "--group", group.application_id, *map(str, words)]
+    )
+
+
+def document(group):
+    done = inspect(group, "--format", "json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_forgotten_pin_is_named_in_a_mixed_group(word_count_on, kafka_3_9, tmp_path):
+    """Two JVM members of 3.9.1, one of 2.3.1 with `upgrade.from`, one of ours."""
+    group = word_count_on(kafka_3_9)
+    for name, release, pin in (
+        ("jvm0", "3.9.1", None),
+        ("jvm1", "3.9.1", None),
+        ("ours", "native", None),
+        ("old", "2.3.1", "1.1"),
+    ):
+        group.start(name, release, upgrade_from=pin, num_standby_replicas=1)
+        group.settle()
+    done = inspect(group)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "2; its programs could speak 11, held down by old" in said
+    assert "upgrade.from is set on it, to 0.10.1, 0.10.2, 0.11.0, 1.0 or 1.1 (2.0.0 to" in said
+    found = document(group)
+    wrote = {
+        one["client"]: (one["members"][0]["used"], one["members"][0]["supported"])
+        for one in found["clients"]
+    }
+    assert wrote == {"jvm0": (11, 11), "jvm1": (11, 11), "old": (2, -1), "ours": (11, 11)}
+    assert found["leader"]["candidates"] == ["jvm0", "jvm1"]
+    assert found["record"]["limit_known"]
+    assert found["host_map_holes"] == []
+    # What it says of tasks is what the members themselves say.
+    for one in found["clients"]:
+        member = group.members[one["client"]]
+        assert tuple(one["active"]) == member.active
+        assert tuple(one["standby"]) == member.standby
+    _check_the_saved_file(group, found, tmp_path / "group.json")
+    assert group.failures() == {}
+
+
+def _check_the_saved_file(group, found, file):
+    done = inspect(group, "--save", file, "--dies", "jvm1")
+    assert done.exit_code == 0, done.output
+    state = read_problem(json.loads(file.read_text())).state
+    assert sorted(state.clients) == sorted(one["process_id"] for one in found["clients"])
+    taken = CliRunner().invoke(main, ["assign", "--problem", str(file), "--simulate"])
+    assert taken.exit_code == 0, taken.output
+
+
+def test_an_old_program_is_named_and_the_leader_found(word_count_on, kafka_3_9):
+    group = word_count_on(kafka_3_9)
+    group.start("ours", "native")
+    group.settle()
+    group.start("old", "2.3.1")
+    group.start("jvm", "3.9.1", upgrade_from="2.3")
+    group.settle()
+    found = document(group)
+    assert found["version"]["in_force"] == 4
+    (held,) = found["version"]["held_by"]
+    assert (held["client"], held["kind"]) == ("old", "old program")
+    assert "2.1.0 to 2.3.1" in held["why"]
+    assert found["leader"] == {
+        "known": True,
+        "candidates": ["ours"],
+        "why": "answers carry native content, which only a leader of ours writes",
+    }
+    group.stop("old")
+    group.settle()
+    assert [one["client"] for one in document(group)["clients"]] == ["jvm", "ours"]
+    assert group.failures() == {}
+
+
+def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka_4):
+    group = word_count_on(kafka_4)
+    for name in ("a", "b"):
+        group.start(name, "4.3.1", num_standby_replicas=1)
+    group.settle()
+    found = document(group)
+    assert [one["members"][0]["releases"][-1] for one in found["clients"]] == ["4.3.1", "4.3.1"]
+    assert found["version"]["held_by"] == found["findings"] == []
+    assert sorted(task for one in found["clients"] for task in one["active"]) == [
+        f"{s}_{p}" for s in range(2) for p in range(4)
+    ]
+    unknown = CliRunner().invoke(
+        main, ["inspect", "--bootstrap-server", group.bootstrap_servers, "--group", "nobody"]
+    )
+    assert unknown.exit_code == 1
+    assert "is not known to the cluster" in unknown.stderr
+    everything = CliRunner().invoke(
+        main, ["inspect", "--bootstrap-server", group.bootstrap_servers, "--all"]
+    )
+    assert group.application_id in everything.output
