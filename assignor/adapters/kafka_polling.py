@@ -7,10 +7,11 @@ all others are waited for.
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka.errors import CommitFailedError, KafkaError
+from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python import StreamsAssignor
@@ -21,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 # A join that ends between two calls of `poll` is thrown away by the client, so one outlasts it.
 POLL_MS = 1000
+# A consumer that comes from a rebalance may be silent for an instant.
+_SILENT_S = 1.0
 
 
 def polled(
@@ -43,6 +46,7 @@ def polled(
     """
     ended = stop or threading.Event()
     errors = PollErrors()
+    heard_s = time.monotonic()
     while not ended.is_set() and not assignor.shutdown_requested:
         try:
             batch = consumer.poll(timeout_ms=timeout_ms)
@@ -52,6 +56,9 @@ def polled(
             ended.wait(pause.wait_ms / 1000)
             continue
         errors.succeeded()
+        heard_s = heard_s if assignor.is_silent else time.monotonic()
+        if time.monotonic() - heard_s > _SILENT_S:
+            errors.failed(FencedInstanceIdError())
         yield batch
 
 

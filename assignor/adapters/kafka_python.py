@@ -40,6 +40,12 @@ class _Consumer:
     def is_rebalancing(self) -> bool:
         return bool(self._coordinator.rebalance_in_progress())
 
+    def is_silent(self) -> bool:
+        """Whether it counts as a member and sends no heartbeats: so the client takes a fencing."""
+        stable = getattr(self._coordinator, "stable", None)
+        sends = getattr(self._coordinator, "_heartbeat_enabled", True)
+        return callable(stable) and bool(stable()) and not sends
+
     def has_lost_membership(self) -> bool:
         known = getattr(self._coordinator, "_generation", None)
         return bool(getattr(known, "generation_id", 0) == _NO_GENERATION)
@@ -80,6 +86,14 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
         if config is not None:
             settings, group_id = admin_settings(config), config["group_id"]
             self._watch_cluster(lambda: KafkaAdminAccess(settings, group_id=group_id))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the consumer stopped its heartbeats, as it does when a namesake fenced it.
+
+        kafka-python raises nothing then: it goes on with what it has, beside whoever has it now.
+        """
+        return isinstance(self._client, _Consumer) and self._client.is_silent()
 
     # What kafka-python calls
 

@@ -70,7 +70,7 @@ class LeaderProvider:
         self._offsets_at = float("-inf")
         self._looked = 0
         self._answered_by: Mapping[str, int] | None = None
-        self._said: frozenset[str] = frozenset()
+        self._said: dict[str, frozenset[str]] = {}
         self._access: ClusterAccess | None = None
         self._leads = False
         self._asked = False
@@ -175,7 +175,17 @@ class LeaderProvider:
             for topic in wanted
             if topic.name in found
         }
-        self._publish(counts, topics, self._ends(access, plan.partition_counts, topics))
+        is_outdated = self._publish(counts, topics)
+        try:
+            ends = self._ends(access, plan.partition_counts, topics)
+            with self._changed:
+                self._facts = replace(self._facts, end_offsets=ends)
+                self._offsets_at = self._now()
+        finally:
+            # Tasks can run without the ends: only lags are unknown then.
+            if is_outdated:
+                self._on_ready()
+        self._say("failure", frozenset())
         healthy = all(topic.name in topics and not topics[topic.name].problem for topic in wanted)
         return healthy and not plan.unknown_topics if leads else True
 
@@ -202,41 +212,36 @@ class LeaderProvider:
         """Where the changelogs end; tables that are source topics end where the group committed."""
         changelogs = {name for part in self._subtopologies for name in part.changelog_topics}
         sources = {name for part in self._subtopologies for name in part.source_changelogs}
-        own = {name for name in changelogs - sources if name in topics and topics[name].partitions}
+        own = (changelogs - sources) & _usable(topics).keys()
         ends = dict(access.end_offsets(_partitions(own, counts))) if own else {}
         tables = _partitions(sources & counts.keys(), counts)
         return ends | dict(access.committed(tables)) if tables else ends
 
-    def _publish(
-        self,
-        counts: Mapping[str, int],
-        topics: Mapping[str, TopicState],
-        ends: Mapping[TopicPartition, int],
-    ) -> None:
+    def _publish(self, counts: Mapping[str, int], topics: Mapping[str, TopicState]) -> bool:
+        """Show what there is; True when this leader's answer was made with other topics."""
         with self._changed:
-            self._facts = ClusterFacts(partition_counts=counts, topics=topics, end_offsets=ends)
-            self._offsets_at = self._now()
+            self._facts = replace(self._facts, partition_counts=counts, topics=topics)
             answered_by = self._answered_by
-            outdated = self._leads and answered_by is not None and answered_by != _usable(topics)
-            if outdated:
+            is_outdated = self._leads and answered_by not in (None, _usable(topics))
+            if is_outdated:
                 self._answered_by = None
-        self._say(frozenset(state.problem for state in topics.values() if state.problem))
-        if outdated:
-            self._on_ready()
+        self._say("topics", frozenset(one.problem for one in topics.values() if one.problem))
+        return is_outdated
 
     def _failed(self, error: Exception) -> None:
         """A look failed: what was found stays, ends of changelogs grow old, and it is told once."""
         known = isinstance(error, RebalanceError)
         why = str(error) if known else f"{type(error).__name__}: {error}"
         _log.warning("the cluster could not be asked: %s", why, exc_info=None if known else error)
-        self._say(frozenset({why}))
+        self._say("failure", frozenset({why}))
         if isinstance(error, ClusterUnavailable) or not known:
             self._disconnect()
 
-    def _say(self, sentences: frozenset[str]) -> None:
-        new, self._said = sentences - self._said, sentences
-        for sentence in sorted(new):
+    def _say(self, about: str, sentences: frozenset[str]) -> None:
+        """Tell what was not told at the look before."""
+        for sentence in sorted(sentences - self._said.get(about, frozenset())):
             self._on_error(sentence)
+        self._said[about] = sentences
 
     def _disconnect(self) -> None:
         access, self._access = self._access, None
