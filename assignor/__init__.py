@@ -26,9 +26,12 @@ from assignor.leader import GroupAnswer, LeaderSettings, assign_group
 from assignor.listener import PartitionsByTask, TasksListener
 from assignor.member import StreamsMember
 from assignor.member_values import MemberIdentity, Received
+from assignor.observe import Outcome, RebalanceEnd, RebalanceHook, RebalanceStart, RebalanceWatch
 from assignor.observer import (
+    AnswerHandled,
     AnswerRefused,
     AnswersDecided,
+    AssignmentFailed,
     AssignmentTaken,
     MemberFailed,
     MembershipLost,
@@ -89,9 +92,11 @@ __all__ = [
     "LAG_UNKNOWN",
     "NOBODY",
     "STRATEGIES",
+    "AnswerHandled",
     "AnswerRefused",
     "AnswersDecided",
     "AssignmentConfig",
+    "AssignmentFailed",
     "AssignmentTaken",
     "Bands",
     "Candidate",
@@ -117,11 +122,16 @@ __all__ = [
     "Moves",
     "Observation",
     "Observer",
+    "Outcome",
     "PartitionCountUnknown",
     "PartitionsByTask",
     "Problem",
     "ProblemError",
     "Reason",
+    "RebalanceEnd",
+    "RebalanceHook",
+    "RebalanceStart",
+    "RebalanceWatch",
     "Received",
     "RejoinRequested",
     "RepartitionTopic",

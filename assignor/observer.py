@@ -80,6 +80,20 @@ class AnswerRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerHandled:
+    """The answer of a generation is dealt with: what follows is asked for, the listener told."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentFailed:
+    """This member led and had no valid answer; nothing was sent."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipLost:
     """The group went on without this member: its tasks run elsewhere already."""
 
@@ -109,6 +123,8 @@ Observation = (
     | AnswersDecided
     | AssignmentTaken
     | AnswerRefused
+    | AnswerHandled
+    | AssignmentFailed
     | MembershipLost
     | RejoinRequested
     | MemberFailed

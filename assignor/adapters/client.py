@@ -1,10 +1,13 @@
 """Between the shared assignor and a client: what it can ask, and where its failures go."""
 
 import logging
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from assignor.listener import TasksListener
+from assignor.observe import RebalanceHook, RebalanceWatch
+from assignor.observe_logging import LoggingHook
 from assignor.observer import MemberFailed, Observation, Observer
 from encoding import TopicPartition
 
@@ -37,9 +40,15 @@ class Reporting:
         failures: the last things that went wrong, as sentences.
     """
 
-    def __init__(self, listener: TasksListener, observer: Observer | None) -> None:
+    def __init__(
+        self,
+        listener: TasksListener,
+        observer: Observer | None,
+        hooks: Sequence[RebalanceHook] | None,
+    ) -> None:
         self._listener = listener
         self._observer = observer
+        self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
         self.failed: str | None = None
         self.failures: list[str] = []
 
@@ -54,6 +63,7 @@ class Reporting:
         self._guarded(lambda: self._listener.on_error(why))
 
     def _observe(self, observation: Observation) -> None:
+        self._guarded(lambda: self._hooks(observation))
         if self._observer is not None:
             observer = self._observer
             self._guarded(lambda: observer(observation))

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
-from assignor.adapters.client import ClientPort, Reporting
+from assignor.adapters.client import ClientPort
+from assignor.adapters.following import Following
 from assignor.adapters.followup import FollowupTimer
 from assignor.adapters.observing import decided, taken
 from assignor.adapters.options import (
@@ -28,12 +29,12 @@ from assignor.held import TasksHeld
 from assignor.leader import assign_group
 from assignor.listener import TasksListener
 from assignor.member import StreamsMember
-from assignor.member_values import Received
+from assignor.observe import RebalanceHook
 from assignor.observer import (
-    AnswerRefused,
+    AnswerHandled,
+    AssignmentFailed,
     MembershipLost,
     Observer,
-    RejoinRequested,
     SubscriptionWritten,
 )
 from assignor.placing import LeaderKnowledge
@@ -44,22 +45,16 @@ from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
 from encoding import RebalanceError, TaskId, TopicPartition
 from probing import (
-    ClearSchedule,
     RebalanceProtocol,
-    RejoinNow,
-    ReportError,
-    ScheduleRebalance,
 )
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 _log = logging.getLogger(__name__)
 
-# Wait before asking again after an answer that could not be read: doubled up to a minute.
-_FIRST_BACKOFF_MS = 1_000
-_LAST_BACKOFF_MS = 60_000
 _UNKNOWN_GENERATION = -1
 
 
-class SharedAssignor(Reporting):
+class SharedAssignor(Following):
     """One member, for one consumer; the base of every `StreamsAssignor`.
 
     Args:
@@ -79,8 +74,10 @@ class SharedAssignor(Reporting):
         listener: told about tasks; see `assignor.TasksListener`.
         strategy: `(GroupState) -> TaskAssignment`.
         observer: told about every step of a rebalance; see `assignor.observer`.
+        hooks: told about whole rebalances; see `assignor.observe`. A line in the log by default.
         release: whose versions and rules to follow; `native` unless a test emulates another.
         remembered_version: which the group agreed on before this member was started again.
+        levels: finalized levels to begin with.
         settings: `num_standby_replicas=1` and others of `assignor.AssignmentConfig`.
 
     Raises:
@@ -104,10 +101,13 @@ class SharedAssignor(Reporting):
         listener: TasksListener | None = None,
         strategy: Strategy = sticky,
         observer: Observer | None = None,
+        hooks: Sequence[RebalanceHook] | None = None,
         release: str = "native",
         remembered_version: int | None = None,
+        levels: FinalizedLevels = UNKNOWN_LEVELS,
         **settings: Any,
     ) -> None:
+        super().__init__(listener or TasksListener(), observer, hooks)
         self._leader = leader_settings(topology, application_id, release, strategy, settings)
         self._application_id = application_id
         self._identity_is_given = process_id is not None
@@ -119,13 +119,10 @@ class SharedAssignor(Reporting):
             upgrade_from=upgrade_from,
             start_version=start_version,
             remembered_version=remembered_version,
+            levels=levels,
         )
-        super().__init__(listener or TasksListener(), observer)
         self._told = TasksHeld()
-        self._client: ClientPort | None = None
-        self._timer: FollowupTimer | None = None
         self._generation = _UNKNOWN_GENERATION
-        self._backoff_ms = _FIRST_BACKOFF_MS
         self._last_bytes = b""
         self._offered: tuple[TopicPartition, ...] = ()
         self._lags: Mapping[str, Mapping[TaskId, int]] = {}
@@ -146,11 +143,6 @@ class SharedAssignor(Reporting):
     def is_cooperative(self) -> bool:
         """Whether this member gives up only what moves (KIP-429)."""
         return self._protocol is RebalanceProtocol.COOPERATIVE
-
-    def close(self) -> None:
-        """Drop pending follow-ups; call it when the consumer is closed."""
-        if self._timer is not None:
-            self._timer.close()
 
     # What an adapter calls
 
@@ -192,6 +184,7 @@ class SharedAssignor(Reporting):
             self._fail(str(error))
             raise
         except RebalanceError as error:
+            self._observe(AssignmentFailed(why=str(error)))
             self._report(str(error))
             raise
         self._lags, self._failures = answer.lags, answer.failures
@@ -211,6 +204,7 @@ class SharedAssignor(Reporting):
                 generation,
             )
         )
+        self._observe(AnswerHandled(generation=generation))
 
     # Steps
 
@@ -293,48 +287,3 @@ class SharedAssignor(Reporting):
         standby = {t: p for t, p in told.standby.items() if t not in held.standby}
         if active or standby:
             self._listener.on_tasks_revoked(active, standby)
-
-    def _follow(self, received: Received, *, used_before: int) -> None:
-        """Do what probing asks for."""
-        for command in received.commands:
-            match command:
-                case RejoinNow():
-                    self._observe(
-                        RejoinRequested(
-                            rule=command.rule,
-                            why=command.why,
-                            used_version_before=used_before,
-                            used_version_after=self._member.state.used_version,
-                            for_version=received.for_version,
-                        )
-                    )
-                    self._rejoin_now()
-                case ScheduleRebalance() if self._timer is not None:
-                    self._timer.schedule(command.at_ms - time.time() * 1000)
-                case ClearSchedule() if self._timer is not None:
-                    self._timer.clear()
-                case ReportError():
-                    self._report(command.why)
-                case _:
-                    pass
-        if received.failure:
-            self._lead_astray(received.failure)
-        else:
-            self._backoff_ms = _FIRST_BACKOFF_MS
-
-    def _lead_astray(self, why: str) -> None:
-        """The answer could not be followed: an emulated release dies of it, ours asks again."""
-        if not self._leader.release.is_native:
-            self._fail(why)
-            return
-        self._observe(AnswerRefused(generation=self._generation, why=why))
-        self._report(why)
-        if self._timer is not None:
-            self._timer.schedule(self._backoff_ms)
-        self._backoff_ms = min(2 * self._backoff_ms, _LAST_BACKOFF_MS)
-
-    def _rejoin_now(self) -> None:
-        if self._client is None:
-            self._report("a rejoin is due, but attach(consumer) was never called; call it")
-            return
-        self._client.request_rejoin()

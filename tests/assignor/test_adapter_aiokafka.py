@@ -12,6 +12,7 @@ from aiokafka.coordinator.protocol import (
 from aiokafka.errors import KafkaError
 
 from assignor import (
+    AnswerHandled,
     AnswersDecided,
     AssignmentTaken,
     ConfigError,
@@ -119,8 +120,13 @@ def test_a_rebalance_of_two_through_the_clients_own_bytes():
     one.on_assignment(on_the_wire(answers["m1"]))
     two.on_assignment(on_the_wire(answers["m2"]))
     assert sorted([*one.tasks.active, *two.tasks.active]) == [TaskId(0, p) for p in range(4)]
-    assert [type(event) for event in seen] == [SubscriptionWritten, AnswersDecided, AssignmentTaken]
-    assert seen[-1].generation == 1
+    assert [type(event) for event in seen] == [
+        SubscriptionWritten,
+        AnswersDecided,
+        AssignmentTaken,
+        AnswerHandled,
+    ]
+    assert seen[-1].generation == seen[-2].generation == 1
 
 
 def test_the_protocol_fields_that_aiokafka_cannot_write_are_not_promised():

@@ -10,6 +10,7 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from assignor import (
+    AnswerHandled,
     AnswersDecided,
     AssignmentTaken,
     ConfigError,
@@ -94,7 +95,7 @@ def test_a_rebalance_of_two_through_the_clients_own_bytes():
     two.on_assignment(on_the_wire(answers["m2"]), 1)
     assert sorted([*one.tasks.active, *two.tasks.active]) == [TaskId(0, p) for p in range(4)]
     kinds = [type(event) for event in seen]
-    assert kinds == [SubscriptionWritten, AnswersDecided, AssignmentTaken]
+    assert kinds == [SubscriptionWritten, AnswersDecided, AssignmentTaken, AnswerHandled]
     assert seen[0].version == seen[0].latest_supported_version == 11
 
 
