@@ -3,7 +3,7 @@
 from typing import Any
 
 from assignor.inspection_members import thread_name
-from assignor.inspection_values import ClientLook, GroupInspection, MemberLook
+from assignor.inspection_values import ClientLook, GroupInspection, MemberLook, VersionsLook
 from encoding import NO_REBALANCE, TopicPartition
 
 
@@ -31,22 +31,7 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
         found["clients"] = [_stock_member(one) for one in look.members]
         return found
     if versions is not None:
-        found["version"] = {
-            "in_force": versions.in_force,
-            "possible": versions.possible,
-            "sentence": versions.sentence,
-            "held_by": [
-                {
-                    "client": one.client,
-                    "process_id": one.process,
-                    "version": one.version,
-                    "kind": one.kind,
-                    "why": one.why,
-                    "remedy": one.remedy,
-                }
-                for one in versions.holders
-            ],
-        }
+        found["version"] = _version(versions)
     if leader is not None:
         found["leader"] = {
             "known": leader.known,
@@ -74,6 +59,25 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
                 "end_offset_sum": one.end_sum,
             }
             for one in look.tasks
+        ],
+    }
+
+
+def _version(look: VersionsLook) -> dict[str, Any]:
+    return {
+        "in_force": look.in_force,
+        "possible": look.possible,
+        "sentence": look.sentence,
+        "held_by": [
+            {
+                "client": one.client,
+                "process_id": one.process,
+                "version": one.version,
+                "kind": one.kind,
+                "why": one.why,
+                "remedy": one.remedy,
+            }
+            for one in look.holders
         ],
     }
 

@@ -24,6 +24,13 @@ CAPTURED = Path(__file__).parent / "described"
 PLACING = BrokerConfig(
     coordinator=CoordinatorConfig(initial_rebalance_delay_ms=300, max_session_timeout_ms=3_600_000)
 )
+# Of `group_of`: a topic of two partitions, with ten records that wait.
+FACTS = ClusterFacts(
+    topics={"in": TopicFacts(partitions=2)},
+    committed={TopicPartition("in", 0): 5, TopicPartition("in", 1): 7},
+    end_offsets={TopicPartition("in", 0): 15, TopicPartition("in", 1): 7},
+    record_limit=1_000_000,
+)
 
 
 def captured(name):

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignor.inspection import group_topics, inspect_group, is_present, is_settling
-from assignor.inspection_findings import RULES
-from assignor.inspection_values import ClusterFacts, DescribedGroup, DescribedMember, TopicFacts
-from encoding import NO_REBALANCE, UNKNOWN_OFFSET_SUM, NativeSubscription, TaskId, TopicPartition
+from assignor.inspection_values import DescribedGroup, DescribedMember, TopicFacts
+from encoding import NO_REBALANCE, UNKNOWN_OFFSET_SUM, TaskId, TopicPartition
 from tests.assignor.described_groups import (
+    FACTS,
     assignment_bytes,
     captured,
     group_of,
@@ -19,20 +19,10 @@ from tests.assignor.described_groups import (
 )
 
 T00, T01, T10, T11 = (TaskId(s, p) for s in (0, 1) for p in (0, 1))
-FACTS = ClusterFacts(
-    topics={"in": TopicFacts(partitions=2)},
-    committed={TopicPartition("in", 0): 5, TopicPartition("in", 1): 7},
-    end_offsets={TopicPartition("in", 0): 15, TopicPartition("in", 1): 7},
-    record_limit=1_000_000,
-)
 
 
 def kinds(look):
     return [one.kind for one in look.findings]
-
-
-def sentence(look, kind):
-    return " / ".join(one.sentence for one in look.findings if one.kind == kind)
 
 
 def names(tasks):
@@ -165,55 +155,6 @@ def test_threads_of_a_process_are_one_client():
     assert look.leader.candidates == ("a StreamThread-1", "a StreamThread-2")
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "why"),
-    [
-        ({"used": 2, "supported": -1, "consumer": 3}, "forgotten pin", "3.4.0 to 3.9.2"),
-        ({"used": 2, "supported": -1, "consumer": 0}, "pin or old program", "0.10.1.0 to 1.1.1"),
-        ({"used": 1, "supported": -1, "consumer": 1}, "forgotten pin", "to 0.10.0"),
-        ({"used": 4, "supported": 4, "consumer": 0}, "old program", "2.1.0 to 2.3.1"),
-        ({"used": 10, "supported": 10, "consumer": 1}, "old program", "3.0.0 to 3.1.2"),
-    ],
-)
-def test_who_holds_the_version_down_and_why(changes, kind, why):
-    low = member("low", active=[T00], **changes)
-    look = inspect_group(group_of(low, member("new", active=[T01])), FACTS)
-    (holder,) = look.versions.holders
-    assert (holder.client, holder.kind) == ("low", kind)
-    assert why in holder.why
-    assert look.versions.possible == 11
-
-
-def test_a_pin_that_everybody_forgot_is_named_too():
-    pinned = [
-        member(name, used=2, supported=-1, active=[task]) for name, task in (("a", T00), ("b", T01))
-    ]
-    look = inspect_group(group_of(*pinned), FACTS)
-    assert [one.client for one in look.versions.holders] == ["a", "b"]
-    assert (look.versions.in_force, look.versions.possible) == (2, 11)
-
-
-def test_a_member_of_ours_says_its_pin_itself():
-    pinned = member(
-        "ours", used=2, supported=-1, consumer=1, active=[T00],
-        native=NativeSubscription(pinned_version=2),
-    )  # fmt: skip
-    look = inspect_group(group_of(pinned, member("new", active=[T01])), FACTS)
-    (holder,) = look.versions.holders
-    assert holder.kind == "forgotten pin"
-    assert holder.why == "upgrade.from pins it to version 2, it says itself"
-
-
-def test_the_leader_is_who_can_have_written_the_answers():
-    old = member("old", used=4, supported=4, consumer=0, active=[T00])
-    new = member("new", active=[T01], answer={"version": 4, "commonly_supported_version": 4})
-    look = inspect_group(group_of(old, new), FACTS)
-    # Answers are in version 3 of the consumer protocol.
-    assert look.leader.candidates == ("new",)
-    assert look.leader.known
-    assert inspect_group(group_of(new), FACTS).leader.why == "the only member"
-
-
 def test_the_next_rebalance_is_the_earliest_that_was_asked_for():
     look = inspect_group(
         group_of(
@@ -253,136 +194,6 @@ def test_a_changelog_that_could_be_anybodys_is_nobodys():
     assert look.shape.changelogs == {}
     assert look.shape.loose_changelogs == ("app-store-changelog",)
     assert kinds(look) == ["not-shown"]
-
-
-# One finding a rule
-
-TROUBLE = {
-    "unreadable": (
-        group_of(replace(member("a", active=[T00, T01]), metadata=b"\0")),
-        "ends in version",
-    ),
-    "error": (
-        group_of(member("a", answer={"error_code": 1})),
-        "error 1 (INCOMPLETE_SOURCE_TOPIC_METADATA) to a",
-    ),
-    "shutdown": (
-        group_of(member("a", active=[T00, T01], error_code=4)),
-        "a asks the whole application to stop",
-    ),
-    "owned-twice": (
-        group_of(member("a", active=[T00, T01]), member("b", active=[T00])),
-        "task 0_0 runs on more than one process",
-    ),
-    "not-owned": (group_of(member("a", active=[T00])), "task 0_1 runs nowhere"),
-    "holds-version": (
-        group_of(member("a", used=4, supported=4, consumer=0, active=[T00, T01]), member("b")),
-        "a holds the group at version 4",
-    ),
-    "before-probing": (
-        group_of(member("a", used=2, supported=-1, active=[T00, T01])),
-        "while a writes a version below 3",
-    ),
-    "record-size": (
-        group_of(member("a", active=[T00, T01], client_tags={"k": "v" * 900_000})),
-        "of 1,000,000 bytes",
-    ),
-    "standby-beside-active": (
-        group_of(member("a", active=[T00, T01], standby=[T00])),
-        "task 0_0 has its standby on the process that runs it",
-    ),
-    "topics-differ": (
-        group_of(member("a", active=[T00, T01]), member("b", topics=("in", "more"))),
-        "2 different sets of topics",
-    ),
-    "topology-differs": (
-        group_of(
-            *(
-                member(
-                    name, process=number, active=[task],
-                    native=NativeSubscription(fingerprint=bytes([number] * 8)),
-                )
-                for number, (name, task) in enumerate((("a", T00), ("b", T01)), 1)
-            )
-        ),
-        "2 different topologies",
-    ),
-    "process-id-twice": (
-        group_of(
-            member("a", process=1, active=[T00]),
-            member("b", process=1, active=[T01], host="10.0.0.2"),
-        ),
-        "comes from 10.0.0.1, 10.0.0.2",
-    ),
-    "host-map": (
-        group_of(
-            member("a", active=[T00], user_endpoint="a:1"),
-            member("b", active=[T01]),
-        ),
-        "b has no application.server",
-    ),
-    "uncommitted": (
-        group_of(
-            member("a", active=[T00, T01, T10], inputs="in"),
-        ),
-        "in-2 has records",
-    ),
-    "not-shown": (None, ""),
-    "not-told": (None, ""),
-}  # fmt: skip
-
-
-def test_every_rule_has_its_trouble():
-    assert list(TROUBLE) == [kind for kind, _ in RULES]
-
-
-@pytest.mark.parametrize("kind", [kind for kind, (group, _) in TROUBLE.items() if group])
-def test_trouble_is_said_in_a_sentence(kind):
-    group, said = TROUBLE[kind]
-    facts = FACTS
-    if kind == "uncommitted":
-        third = TopicPartition("in", 2)
-        facts = replace(FACTS, end_offsets={**FACTS.end_offsets, third: 3})
-        group = group_of(
-            replace(
-                group.members[0],
-                assignment=assignment_bytes(b"", [*FACTS.committed, third]),
-            )
-        )
-    look = inspect_group(group, facts)
-    assert said in sentence(look, kind)
-
-
-def test_what_may_not_be_asked_is_said():
-    look = inspect_group(
-        group_of(member("a", active=[T00])), ClusterFacts(unknown=("not authorized to show it",))
-    )
-    assert sentence(look, "not-told") == "not authorized to show it"
-    assert look.lag is None
-    assert not look.limit_known
-
-
-def test_hosts_that_are_shared_odd_or_wrong_are_holes():
-    shared = group_of(
-        member("a", active=[T00], user_endpoint="h:1"),
-        member("b", active=[T01], user_endpoint="h:1"),
-    )
-    assert (
-        "h:1 is the application.server of several processes"
-        in inspect_group(shared, FACTS).host_map_holes
-    )
-    odd = group_of(member("a", active=[T00, T01], user_endpoint="nowhere"))
-    assert inspect_group(odd, FACTS).host_map_holes == (
-        "application.server 'nowhere' is not of the form host:port",
-    )
-    wrong = {("b", 1): [TopicPartition("in", 0)]}
-    stale = group_of(
-        member("a", active=[T00, T01], user_endpoint="a:1", answer={"partitions_by_host": wrong})
-    )
-    assert inspect_group(stale, FACTS).host_map_holes == (
-        "b:1 is in the host map, and no member has it",
-        "queries for in-0, in-1 do not reach who runs it",
-    )
 
 
 # Other groups, and none
