@@ -161,7 +161,8 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
                     return True
             wait_ms = 1_000 if link is None else link.until_ms - now_ms
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), max(wait_ms, 1) / 1_000)
+                async with asyncio.timeout(max(wait_ms, 1) / 1_000):
+                    await self._changed.wait()
         return False
 
     async def _connect(self, name: str, node_id: Any, group: Any) -> Any:

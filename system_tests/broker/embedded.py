@@ -1,5 +1,6 @@
 """The embedded broker as a whole: nodes that come and go over one shared cluster state."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
@@ -81,10 +82,13 @@ class EmbeddedBroker:
         wanted = self._port_by_node.get(node_id, self.config.port_of(node_id))
         node = Node(self.cluster, node_id)
         address = await node.start(wanted if port is None else port)
+        self._announce(node_id, node, address)
+        return address
+
+    def _announce(self, node_id: int, node: Node, address: tuple[str, int]) -> None:
         self._nodes[node_id] = node
         self._port_by_node[node_id] = address[1]
         self.cluster.node_started(node_id, address)
-        return address
 
     async def stop_node(self, node_id: int) -> None:
         """Stop a node; what it led and coordinated moves to the others, records survive.
@@ -105,10 +109,13 @@ class EmbeddedBroker:
         """
         old = self.live
         first = max([*self._port_by_node, 0]) + 1
-        for node_id in range(first, first + len(old)):
-            await self.start_node(node_id, port=0)
-        for node_id in old:
-            await self.stop_node(node_id)
+        # They listen before the old ones let their ports go, so that no port is used again, and
+        # are announced only then: no client may hear of them from an old one.
+        new = {node_id: Node(self.cluster, node_id) for node_id in range(first, first + len(old))}
+        addresses = {node_id: await node.start(0) for node_id, node in new.items()}
+        await asyncio.gather(*(self.stop_node(node_id) for node_id in old))
+        for node_id, node in new.items():
+            self._announce(node_id, node, addresses[node_id])
         return self.addresses
 
     def demand_rebootstrap(self, node_ids: Iterable[int] | None = None) -> None:

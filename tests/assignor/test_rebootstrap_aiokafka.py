@@ -1,0 +1,421 @@
+"""aiokafka under the supervisor, on the embedded broker: real sockets, real replacements."""
+
+import asyncio
+import contextlib
+import hashlib
+import inspect
+import time
+from uuid import uuid4
+
+import aiokafka
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.client import AIOKafkaClient
+from aiokafka.cluster import ClusterMetadata
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import KafkaError
+
+from assignor.adapters.aiokafka import StreamsAssignor
+from assignor.adapters.rebootstrap import RebootstrapRequiredError, UntestedClientError
+from assignor.adapters.rebootstrap_aiokafka import supervise
+from assignor.adapters.rebootstrap_request import DemandRequest, DemandResponse
+from probing import RebootstrapConfigError
+from system_tests.broker import EmbeddedBroker, Fault
+from tests.assignor.rebootstrap_worlds import (
+    BEHIND_ONE_ADDRESS,
+    LIMIT_S,
+    PARTITIONS,
+    SESSION_MS,
+    TOPIC,
+    Names,
+    topology,
+)
+
+loop = pytest.mark.loop
+RELIED_ON = (
+    AIOKafkaClient._get_conn,
+    AIOKafkaClient._metadata_update,
+    AIOKafkaClient._md_synchronizer,
+    AIOKafkaClient._on_connection_closed,
+    AIOKafkaClient._get_conn_lock.fget,
+    AIOKafkaClient.force_metadata_update,
+    AIOKafkaConnection.close,
+    AIOKafkaConnection.send,
+    AIOKafkaConnection._do_version_lookup,
+    ClusterMetadata.brokers,
+    ClusterMetadata.broker_metadata,
+    ClusterMetadata.update_metadata,
+    GroupCoordinator.coordinator_dead,
+    GroupCoordinator.ensure_coordinator_known,
+)
+
+
+def test_the_functions_that_it_relies_on_have_not_changed():
+    text = "".join(inspect.getsource(one) for one in RELIED_ON)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "c4c298b815d6db84", (
+        f"aiokafka {aiokafka.__version__} has other insides: go through rebootstrap_aiokafka.py "
+        "function by function, then write the new digest here"
+    )
+
+
+def test_an_untested_version_is_refused(monkeypatch):
+    monkeypatch.setattr(aiokafka, "__version__", "1.0.0")
+    with pytest.raises(UntestedClientError, match=r"1\.0\.0 was not tested"):
+        supervise(object())
+
+
+def test_something_else_than_a_client_is_refused():
+    with pytest.raises(TypeError, match="object is no client of aiokafka"):
+        supervise(object())
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(RebootstrapConfigError, match=r"did you mean 'reconnect\.backoff\.ms'"):
+        supervise(object(), reconnect_back_ms=5)
+
+
+def test_the_request_is_version_13_and_asks_for_nothing():
+    assert DemandRequest.is_served({3: (0, 13)})
+    assert not DemandRequest.is_served({3: (0, 12)})
+    assert not DemandRequest.is_served({})
+    request = DemandRequest.prepare({})
+    assert request.build_request_header(7, "c").encode() + request.encode() == bytes.fromhex(
+        "0003000d00000007000163" + "00" + "01" + "00" + "00" + "00"
+    )
+
+
+def test_the_answer_is_read_whole():
+    values = (0, [(1, "h", 9, None, {})], "id", 1, [(0, "t", (1, 2), False, [], 5, {})], 129, {})
+    assert DemandResponse.decode(DemandResponse(*values).encode()).error_code == 129
+
+
+async def until(condition, what):
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {LIMIT_S} s: {what}"
+        await asyncio.sleep(0.02)
+
+
+class Member:
+    """A consumer with our assignor that reads and commits in a task of its own."""
+
+    def __init__(self, servers, group, release):
+        self.assignor = StreamsAssignor(
+            topology(),
+            application_id=group,
+            release=release,
+            process_id=uuid4(),
+            internal_topics=None,
+        )
+        self.consumer = AIOKafkaConsumer(
+            TOPIC,
+            bootstrap_servers=servers,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=300,
+            partition_assignment_strategy=[self.assignor],
+        )
+        self.assignor.attach(self.consumer)
+        self.supervisor = None
+        self.seen = set()
+        self.problems = []
+
+    @classmethod
+    async def started(cls, servers, group, *, release="native", **supervision):
+        member = cls(servers, group, release)
+        await member.consumer.start()
+        if supervision:
+            member.supervisor = supervise(member.consumer, **supervision)
+        member.task = asyncio.ensure_future(member.read())
+        return member
+
+    async def read(self):
+        while True:
+            try:
+                for records in (await self.consumer.getmany(timeout_ms=200)).values():
+                    self.seen.update(record.value for record in records)
+                    await self.consumer.commit()
+            except KafkaError as error:
+                self.problems.append(error)
+
+    @property
+    def identity(self):
+        coordinator = self.consumer._coordinator
+        return coordinator.member_id, coordinator.generation
+
+    @property
+    def version(self):
+        return self.assignor._member.state.used_version
+
+    @property
+    def partitions(self):
+        return sorted(p.partition for p in self.consumer.assignment())
+
+    async def stop(self):
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self.consumer.stop()
+        self.supervisor.close()
+        self.assignor.close()
+
+    async def rescued(self, values):
+        """Give it a supervisor that may act: what it has missed is read at last."""
+        if self.supervisor is not None:
+            self.supervisor.close()
+        self.supervisor = supervise(self.consumer)
+        await until(lambda: values <= self.seen, "a late supervisor helps too")
+
+
+def settled(*members):
+    held = [p for member in members for p in member.partitions]
+    return sorted(held) == list(range(PARTITIONS)) and all(m.partitions for m in members)
+
+
+def calm(*members):
+    coordinators = [member.consumer._coordinator for member in members]
+    return (
+        settled(*members)
+        and not any(c._rejoin_needed_fut.done() for c in coordinators)
+        and len({c.generation for c in coordinators}) == 1
+    )
+
+
+async def write(producer, prefix):
+    values = {f"{prefix}-{partition}".encode() for partition in range(PARTITIONS)}
+    for partition, value in enumerate(sorted(values)):
+        await producer.send_and_wait(TOPIC, value, partition=partition)
+    return values
+
+
+@contextlib.asynccontextmanager
+async def world():
+    """A broker, its address, and a supervised producer."""
+    async with EmbeddedBroker(BEHIND_ONE_ADDRESS) as broker:
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        await producer.start()
+        supervisor = supervise(producer)
+        try:
+            yield broker, broker.bootstrap_servers, producer
+        finally:
+            supervisor.close()
+            await producer.stop()
+
+
+@loop
+@pytest.mark.slow
+@pytest.mark.kip("1102-3", "loop")
+@pytest.mark.kip("1102-6", "loop")
+@pytest.mark.kip("1102-7", "loop")
+def test_a_group_in_the_middle_of_an_upgrade_goes_on_when_all_brokers_are_replaced():
+    async def play():
+        async with world() as (broker, servers, producer):
+            old = await Member.started(
+                servers, "g", release="3.1", metadata_recovery_strategy="rebootstrap"
+            )
+            new = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
+            alone = await Member.started(servers, "without")
+            await until(lambda: calm(old, new) and settled(alone), "both groups settle")
+            first = await write(producer, "before")
+            await until(lambda: first <= old.seen | new.seen, "the group reads")
+            await until(lambda: first <= alone.seen, "the other one reads")
+            await until(lambda: calm(old, new), "nobody joins any more")
+            known = [(m.identity, m.version, m.partitions) for m in (old, new)]
+            before = [c for m in (old, new) for c in m.consumer._client._conns.values()]
+
+            await broker.replace_nodes()
+            second = await write(producer, "after")
+
+            await until(lambda: second <= old.seen | new.seen, "the group reads on")
+            assert [(m.identity, m.version, m.partitions) for m in (old, new)] == known
+            for member in (old, new):
+                rules = {one.rule for one in member.supervisor.rebootstraps}
+                assert rules == {"no node is available"}
+                assert member.problems == []
+            assert not any(connection.connected() for connection in before)
+            await old.stop()
+            last = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
+            await until(lambda: settled(last, new), "the last member is bounced")
+            # Given as long again, the consumer without a supervisor has still read nothing.
+            await asyncio.sleep(2)
+            assert not second & alone.seen
+            await alone.rescued(second)
+            for member in (last, new, alone):
+                await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+@pytest.mark.kip("1102-4", "loop")
+@pytest.mark.kip("1102-6", "loop")
+def test_a_demand_is_heard_in_a_request_of_the_supervisors_own():
+    async def play():
+        async with world() as (broker, servers, producer):
+            member = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
+            await until(lambda: calm(member), "the member has everything")
+            first = await write(producer, "before")
+            await until(lambda: first <= member.seen, "all is read")
+            known = member.identity, member.version, member.partitions
+            before = list(member.consumer._client._conns.values())
+
+            broker.demand_rebootstrap()
+            member.consumer._client.force_metadata_update()
+            rebootstraps = member.supervisor.rebootstraps
+            await until(lambda: rebootstraps, "the demand is followed")
+            broker.demand_rebootstrap([])
+            assert {one.rule for one in rebootstraps} == {"demanded by the server"}
+            second = await write(producer, "after")
+            await until(lambda: second <= member.seen, "the member reads on")
+            assert not any(connection.connected() for connection in before)
+            assert (member.identity, member.version, member.partitions) == known
+            assert member.problems == []
+            asked = {request.version for request in broker.requests("Metadata")}
+            assert asked == {5, 13}
+            await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+@pytest.mark.slow
+@pytest.mark.kip("1102-5", "loop")
+def test_with_none_nothing_ever_makes_it_begin_again():
+    async def play():
+        async with world() as (broker, servers, producer):
+            told = []
+            none = await Member.started(
+                servers,
+                "none",
+                listener=told.append,
+                metadata_recovery_strategy="none",
+                metadata_recovery_rebootstrap_trigger_ms=100,
+            )
+            other = await Member.started(servers, "with", metadata_recovery_strategy="rebootstrap")
+            await until(lambda: calm(none) and calm(other), "both have everything")
+            first = await write(producer, "before")
+            await until(lambda: first <= none.seen and first <= other.seen, "all is read")
+            before = list(none.consumer._client._conns.values())
+            broker.demand_rebootstrap()
+            none.consumer._client.force_metadata_update()
+            await until(lambda: told, "the demand is reported")
+            assert isinstance(told[0], RebootstrapRequiredError)
+            assert all(connection.connected() for connection in before)
+
+            broker.demand_rebootstrap([])
+            await broker.replace_nodes()
+            second = await write(producer, "after")
+            await until(lambda: second <= other.seen, "the other one reads on")
+            await asyncio.sleep(2)
+            assert not second & none.seen
+            assert list(none.supervisor.rebootstraps) == []
+            await none.rescued(second)
+            for member in (none, other):
+                await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+def test_connections_that_are_stuck_do_not_hold_the_trigger_back():
+    async def play():
+        async with world() as (broker, servers, producer):
+            member = await Member.started(
+                servers, "g", metadata_recovery_rebootstrap_trigger_ms=1_000
+            )
+            await until(lambda: calm(member), "the member has everything")
+            stuck = broker.live
+            for node_id in stuck:
+                broker.inject(Fault(node_id=node_id, delay_ms=3_600_000, times=10**6))
+            await broker.start_node(max(stuck) + 1, port=0)
+            for connection in list(member.consumer._client._conns.values()):
+                connection.close()
+            member.consumer._client.force_metadata_update()
+            rebootstraps = member.supervisor.rebootstraps
+            await until(
+                lambda: "metadata is overdue" in {one.rule for one in rebootstraps},
+                "the trigger fires",
+            )
+            for node_id in stuck:
+                await broker.stop_node(node_id)
+            broker.clear_faults()
+            values = await write(producer, "after")
+            await until(lambda: values <= member.seen, "the member reads on")
+            await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+def test_a_connection_that_is_not_made_in_time_is_given_up_and_others_do_not_wait_for_it():
+    async def play():
+        async with world() as (broker, servers, producer):
+            member = await Member.started(
+                servers,
+                "g",
+                socket_connection_setup_timeout_ms=200,
+                socket_connection_setup_timeout_max_ms=200,
+            )
+            await until(lambda: calm(member), "the member has everything")
+            client = member.consumer._client
+            broker.inject(Fault(api="ApiVersions", node_id=1, delay_ms=3_600_000, times=10**6))
+            assert await client._get_conn(1, group=7) is None
+            waiting = asyncio.ensure_future(client._get_conn(1, group=7))
+            assert await client._get_conn(2, group=7) is not None
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            broker.clear_faults()
+            values = await write(producer, "after")
+            await until(lambda: values <= member.seen, "the member reads")
+            await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+def test_names_are_looked_up_again_until_they_are_found(monkeypatch):
+    async def play():
+        async with world() as (broker, _, producer):
+            names = Names(monkeypatch, next(iter(broker.addresses.values())))
+            member = await Member.started(
+                Names.SERVER, "g", metadata_recovery_strategy="rebootstrap"
+            )
+            await until(lambda: calm(member), "the member has everything")
+            names.address = None
+            names.lookups.clear()
+            second = next(iter((await broker.replace_nodes()).values()))
+            await until(lambda: len(names.lookups) >= 3, "the name is asked for again")
+            assert "MainThread" not in names.lookups
+            names.address = second
+            values = await write(producer, "after")
+            await until(lambda: values <= member.seen, "the member reads on")
+            await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+def test_an_admin_client_goes_on_and_a_closed_supervisor_leaves_the_client_as_it_was():
+    async def play():
+        async with world() as (broker, servers, _):
+            admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+            await admin.start()
+            supervisor = supervise(admin)
+            await broker.replace_nodes()
+
+            async def listed():
+                while True:
+                    with contextlib.suppress(KafkaError):
+                        return TOPIC in await admin.list_topics()
+
+            assert await asyncio.wait_for(listed(), LIMIT_S)
+            assert supervisor.rebootstraps
+            supervisor.close()
+            assert not {"_get_conn", "_metadata_update"} & set(vars(admin._client))
+            assert TOPIC in await admin.list_topics()
+            await admin.close()
+
+    asyncio.run(play())
