@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,24 +147,34 @@ def _rendered(
 
 
 def _watch(target: "Target", given: dict[str, Any]) -> None:
-    """Look again and again; what fails at one look may be well at the next."""
+    """Look again and again until interrupted; what fails at one look may be well at the next."""
     console = text_console()
-    left = given["times"]
     with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
-        while True:
-            stamp = Text(time.strftime("%H:%M:%S"), style="dim")
-            try:
-                looks = _looks(target, given)
-                if given["style"] == "json":
-                    _print(looks, given)
-                else:
-                    live.update(Group(stamp, _rendered(looks, given, console.width)), refresh=True)
-            except ConnectFailure as error:
-                live.update(Group(stamp, Text(error.format_message(), style="red")), refresh=True)
-            left = None if left is None else left - 1
-            if left == 0:
+        for number in count(1):
+            shown = _watched(target, given, console.width)
+            if shown is not None and console.is_terminal:
+                live.update(shown, refresh=True)
+            elif shown is not None:
+                console.print(shown, highlight=False)
+            if number == given["times"]:
                 return
-            time.sleep(given["watch"])
+            try:
+                time.sleep(given["watch"])
+            except KeyboardInterrupt:
+                return
+
+
+def _watched(target: "Target", given: dict[str, Any], width: int) -> RenderableType | None:
+    """One look with its time; None where it is printed for programs already."""
+    stamp = Text(time.strftime("%H:%M:%S"), style="dim")
+    try:
+        looks = _looks(target, given)
+    except ConnectFailure as error:
+        return Group(stamp, Text(error.format_message(), style="red"))
+    if given["style"] == "json":
+        _print(looks, given)
+        return None
+    return Group(stamp, _rendered(looks, given, width))
 
 
 def _save(look: GroupInspection, given: dict[str, Any]) -> None:

@@ -77,8 +77,8 @@ def _counts(look: GroupInspection) -> str:
     if not look.is_streams:
         return ""
     copies = sum(len(one.standbys) for one in look.tasks)
-    clients = f"{len(look.clients)} client{'' if len(look.clients) == 1 else 's'}"
-    return f"; {clients}, {len(look.tasks)} tasks, {copies} standby copies"
+    counts = ((len(look.clients), "client"), (len(look.tasks), "task"), (copies, "standby task"))
+    return "; " + ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
 
 
 def _head(look: GroupInspection, now_ms: int) -> Table:
@@ -99,7 +99,8 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
         yield "leader", f"{perhaps if look.leader.candidates else ''}{who} ({look.leader.why})"
     if look.is_streams:
         yield "next", _next(look.next_rebalance_ms, now_ms)
-    yield "lag", "not known" if look.lag is None else f"{look.lag:,} records"
+    why = "" if look.facts.committed else " (no offset is committed, or none may be seen)"
+    yield "lag", f"not known{why}" if look.lag is None else f"{look.lag:,} records"
     share = 100 * look.record_bytes / look.record_limit
     assumed = "" if look.limit_known else ", the default; the broker did not tell"
     yield (
