@@ -32,9 +32,9 @@ from encoding import NO_REBALANCE
 
 _CONSUMER: Final = "consumer"
 _BROKER_SIDE: Final = {
-    "consumer": "KIP-848",
-    "streams": "KIP-1071",
-    "share": "KIP-932",
+    "consumer": ("KIP-848", "kafka-consumer-groups.sh"),
+    "streams": ("KIP-1071", "kafka-streams-groups.sh"),
+    "share": ("KIP-932", "kafka-share-groups.sh"),
 }
 
 
@@ -46,9 +46,14 @@ def group_topics(group: DescribedGroup, names: Iterable[str]) -> set[str]:
     return topics_of_group(names, group.group_id, read)
 
 
+def is_broker_side(group: DescribedGroup) -> bool:
+    """Whether the broker assigns: then its members send no assignor's bytes, and are not shown."""
+    return group.group_type in _BROKER_SIDE and not group.members
+
+
 def is_present(group: DescribedGroup) -> bool:
     """Whether there is such a group; it may be empty."""
-    return group.state != "Dead" or group.group_type in _BROKER_SIDE
+    return group.state != "Dead" or is_broker_side(group)
 
 
 def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> GroupInspection:
@@ -107,11 +112,11 @@ def _summary(group: DescribedGroup) -> str:
     name = f"group {group.group_id}"
     count = len(group.members)
     members = f"{count} member{'' if count == 1 else 's'}"
-    if group.group_type in _BROKER_SIDE and group.state in ("Dead", ""):
-        kip = _BROKER_SIDE[group.group_type]
+    if is_broker_side(group):
+        kip, tool = _BROKER_SIDE[group.group_type]
         return (
             f"{name} is of the broker-side {group.group_type} protocol ({kip}): its members send "
-            "no assignor's bytes; ask kafka-groups.sh"
+            f"no assignor's bytes; ask {tool} --describe"
         )
     if group.state == "Dead":
         return f"{name} is not known to the cluster, or was removed"

@@ -101,6 +101,11 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
     assert sorted(task for one in found["clients"] for task in one["active"]) == [
         f"{s}_{p}" for s in range(2) for p in range(4)
     ]
+    broker_side = word_count_on(kafka_4)
+    member = broker_side.start("c", "4.3.1", settings={"group.protocol": "streams"})
+    member.wait_for("all tasks", lambda: len(member.active) == 8)
+    assert document(broker_side)["type"] == "streams"
+    assert "broker-side streams protocol (KIP-1071)" in document(broker_side)["summary"]
     unknown = CliRunner().invoke(
         main, ["inspect", "--bootstrap-server", group.bootstrap_servers, "--group", "nobody"]
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from assignor.adapters.admin import Admin, NotAuthorized
 from assignor.adapters.admin_groups import cluster_facts, describe_group, list_groups
-from assignor.inspection import group_topics, inspect_group, is_settling
+from assignor.inspection import group_topics, inspect_group, is_broker_side, is_settling
 from assignor.inspection_values import ClusterFacts, DescribedGroup, GroupInspection
 
 _LOOK_S: Final = 0.2
@@ -25,7 +25,7 @@ def look_at_group(admin: Admin, group_id: str) -> GroupInspection:
         time.sleep(_LOOK_S)
         group = describe_group(admin, group_id)
     if group.state == "Dead":
-        group = replace(group, group_type=_type_of(admin, group_id))
+        group = _as_listed(group, _listed(admin, group_id))
     return _look(admin, group)
 
 
@@ -43,16 +43,24 @@ def look_at_all_groups(admin: Admin) -> Iterator[GroupInspection]:
         except NotAuthorized as error:
             yield GroupInspection(described=listed, summary=str(error))
             continue
-        yield _look(admin, replace(group, group_type=listed.group_type))
+        yield _look(admin, _as_listed(group, listed))
 
 
-def _type_of(admin: Admin, group_id: str) -> str:
-    """What kind of group has this id where it is no classic one; empty where nobody tells."""
+def _listed(admin: Admin, group_id: str) -> DescribedGroup | None:
+    """The group as it is listed, whatever its kind; None where it is not, or nobody tells."""
     try:
         listed = list_groups(admin)
     except NotAuthorized:
-        return ""
-    return next((one.group_type for one in listed if one.group_id == group_id), "")
+        return None
+    return next((one for one in listed if one.group_id == group_id), None)
+
+
+def _as_listed(group: DescribedGroup, listed: DescribedGroup | None) -> DescribedGroup:
+    """Add its kind; its state too where the coordinator shows no classic group of that name."""
+    if listed is None:
+        return group
+    group = replace(group, group_type=listed.group_type)
+    return replace(group, state=listed.state or group.state) if is_broker_side(group) else group
 
 
 def _look(admin: Admin, group: DescribedGroup) -> GroupInspection:

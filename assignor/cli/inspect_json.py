@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from assignor.inspection import is_broker_side
 from assignor.inspection_members import thread_name
 from assignor.inspection_values import ClientLook, GroupInspection, MemberLook, VersionsLook
 from encoding import NO_REBALANCE, TopicPartition
@@ -18,7 +19,7 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
         "assignor": described.protocol_name or None,
         "streams": look.is_streams,
         "summary": look.summary,
-        "members": len(described.members),
+        "members": None if is_broker_side(described) else len(described.members),
         "lag": look.lag,
         "record": {
             "bytes": look.record_bytes,

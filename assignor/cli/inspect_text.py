@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from assignor.inspection import is_broker_side
 from assignor.inspection_members import thread_name
 from assignor.inspection_routing import few
 from assignor.inspection_values import ClientLook, GroupInspection, MemberLook
@@ -64,7 +65,7 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int) -> Table:
             Text(described.group_id, overflow="ellipsis"),
             described.state,
             described.protocol_name or described.group_type or described.protocol_type,
-            str(len(described.members)),
+            "?" if is_broker_side(described) else str(len(described.members)),
             _number(look.lag),
             version,
             Text("; ".join(filter(None, (said, notes))), style="yellow"),

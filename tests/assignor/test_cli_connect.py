@@ -3,7 +3,7 @@
 import socket
 import ssl
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -170,6 +170,61 @@ def test_a_certificate_that_is_not_trusted_is_said(tmp_path):
     assert done.exit_code == 3
     assert f"{server}: its certificate is not trusted: self-signed certificate" in done.stderr
     assert "see whether it speaks SSL (security.protocol)" in done.stderr
+
+
+@contextmanager
+def tls_in_front_of(broker, context):
+    """A TLS listener for an embedded broker of one node; the broker gives it as its address."""
+
+    def pump(source, sink):
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for one in (source, sink):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    inner = split_server(broker.bootstrap_servers[0])
+
+    def serve(connection):
+        try:
+            secured = context.wrap_socket(connection, server_side=True)
+        except OSError:
+            connection.close()
+            return
+        plain = socket.create_connection(inner)
+        held.extend((secured, plain))
+        for pair in ((secured, plain), (plain, secured)):
+            threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    held = []
+    with listener(serve) as server:
+        port = split_server(server)[1]
+        broker.call(lambda one: one.cluster.address_by_node.update({1: ("localhost", port)}))
+        yield f"localhost:{port}"
+        for one in held:
+            one.close()
+
+
+@pytest.mark.parametrize("is_mutual", [False, True])
+def test_a_command_connects_by_tls_with_certificates_in_pem(tmp_path, is_mutual):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(PEM / "certificate.pem", PEM / "key.pem")
+    given = {
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": PEM / "certificate.pem",
+    }
+    if is_mutual:
+        context.load_verify_locations(PEM / "certificate.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+        own = tmp_path / "own.pem"
+        own.write_text((PEM / "key.pem").read_text() + (PEM / "certificate.pem").read_text())
+        given |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": own}
+    file = properties(tmp_path, **given)
+    with running_broker() as broker, tls_in_front_of(broker, context) as server:
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "30")
+    assert (done.exit_code, done.output) == (0, "broker 1\n")
 
 
 def test_a_port_without_tls_is_said(tmp_path):

@@ -211,8 +211,12 @@ def test_a_changelog_that_could_be_anybodys_is_nobodys():
         ),
         ({"protocol_name": "range"}, "is no Streams group: its assignor is range"),
         (
-            {"state": "Dead", "members": (), "group_type": "streams"},
+            {"state": "Stable", "members": (), "group_type": "streams"},
             "is of the broker-side streams protocol (KIP-1071)",
+        ),
+        (
+            {"state": "Dead", "members": (), "group_type": "consumer"},
+            "ask kafka-consumer-groups.sh --describe",
         ),
     ],
 )
