@@ -15,6 +15,7 @@ Keep a call of `getmany` or `getone` pending: a member that fetches nothing for
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -64,8 +65,43 @@ class _Consumer:
         return ()  # eager: all is given up before a member joins
 
 
-def _on_the_loop(delay_s: float, call: Callable[[], None]) -> Cancellable:
-    return asyncio.get_running_loop().call_later(delay_s, call)
+class _LoopTimers:
+    """`StartTimer` on the consumer's event loop, asked from there or from any other thread."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def remember_loop(self) -> None:
+        """The consumer joins on its loop, so that is where other threads' calls go."""
+        with suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+
+    def start(self, delay_s: float, call: Callable[[], None]) -> Cancellable:
+        try:
+            return asyncio.get_running_loop().call_later(delay_s, call)
+        except RuntimeError:  # no loop in this thread
+            later = _Later(delay_s, call)
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(later.begin)
+            return later
+
+
+class _Later:
+    """A call that a thread asked the loop for."""
+
+    def __init__(self, delay_s: float, call: Callable[[], None]) -> None:
+        self._delay_s, self._call, self._cancelled = delay_s, call, False
+
+    def begin(self) -> None:
+        if not self._cancelled:
+            asyncio.get_running_loop().call_later(self._delay_s, self._run)
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def _run(self) -> None:
+        if not self._cancelled:
+            self._call()
 
 
 class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
@@ -87,6 +123,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
             )
         super().__init__(*arguments, **settings)
         self._consumer: _Consumer | None = None
+        self._timers = _LoopTimers()
         self._watched: Any = None
         self._joined: dict[str, bytes] = {}
 
@@ -113,14 +150,19 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
         client = self._consumer = _Consumer(consumer)
         self._connect(
             client,
-            FollowupTimer(client.request_rejoin, client.is_rebalancing, _on_the_loop),
+            FollowupTimer(client.request_rejoin, client.is_rebalancing, self._timers.start),
             getattr(consumer, "_group_instance_id", None),
         )
 
     # What aiokafka calls
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """The subscription for the next JoinGroup; never raises."""
+        """The subscription for the next JoinGroup.
+
+        Raises:
+            MemberRefused: this member cannot go by the group's levels; it does not join.
+        """
+        self._timers.remember_loop()
         self._guarded(self._watch_coordinator)
         return ConsumerProtocolMemberMetadata(0, sorted(topics), self._join())
 

@@ -4,13 +4,16 @@ Between `SharedAssignor`, which is the rebalance, and an adapter, which is the c
 the cluster or may wait for it runs on a thread of its own.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from assignor.adapters.client import ClientPort
 from assignor.adapters.common import SharedAssignor
+from assignor.adapters.followup import FollowupTimer
 from assignor.answers import MemberAnswer
 from assignor.embedding import (
     AtHand,
@@ -23,15 +26,31 @@ from assignor.embedding import (
     lags_or_prior,
     partition_for_key,
 )
+from assignor.embedding.levels import DEFAULT_EVERY_S, LevelSource, LevelWatch
 from assignor.embedding.queries import Partitioner
+from assignor.errors import MemberRefused
 from assignor.member_values import Received
 from assignor.placing import LeaderKnowledge
 from assignor.state import Strategy
 from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
-from encoding import AssignorError
+from encoding import KAFKA_VERSIONS, AssignorError
+from probing import protocol_level
+from probing.features import (
+    ASSIGNMENT_PROTOCOL,
+    FIRST_EPOCH,
+    UNKNOWN_LEVELS,
+    FinalizedLevels,
+    LookNumbers,
+    decide_look,
+    newest_levels,
+)
+
+_log = logging.getLogger(__name__)
 
 KAFKA_STREAMS_TOPICS = InternalTopicSettings()
+HELD_BACK = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: max(KAFKA_VERSIONS)}, epoch=FIRST_EPOCH)
+"""What a group that holds back goes by, until the first level is finalized."""
 
 
 class EmbeddedAssignor(SharedAssignor):
@@ -48,6 +67,12 @@ class EmbeddedAssignor(SharedAssignor):
             somebody else's care, and lags are not known.
         strategy: `(GroupState) -> TaskAssignment`; without one `high_availability` while lags are
             known and `fallback_prior` while they are not, or `sticky` where nobody looks at them.
+        level_source: where finalized levels are kept (`GroupLevels`, `ClusterFeature`), looked at
+            on a thread; the group's leader rejoins when they change. Without one this member goes
+            by what the others know.
+        level_poll_s: seconds between two looks, give or take a fifth.
+        hold_back: as long as nothing was ever finalized the whole group writes Kafka's newest
+            version at most, so that a release that knows no other can still join and lead.
         settings: the others of `SharedAssignor`.
 
     Attributes:
@@ -68,6 +93,9 @@ class EmbeddedAssignor(SharedAssignor):
         process_id: UUID | None = None,
         internal_topics: InternalTopicSettings | None = KAFKA_STREAMS_TOPICS,
         strategy: Strategy | None = None,
+        level_source: LevelSource | None = None,
+        level_poll_s: float = DEFAULT_EVERY_S,
+        hold_back: bool = False,
         **settings: Any,
     ) -> None:
         self._directory = home = None if state_dir is None else ProcessDirectory(state_dir)
@@ -79,6 +107,7 @@ class EmbeddedAssignor(SharedAssignor):
                 application_id=application_id,
                 process_id=process_id,
                 remembered_version=None if home is None else home.remembered_version,
+                levels=HELD_BACK if hold_back else UNKNOWN_LEVELS,
                 **(settings if strategy is None else settings | {"strategy": strategy}),
             )
         except BaseException:
@@ -92,6 +121,20 @@ class EmbeddedAssignor(SharedAssignor):
         # As a leader of ours said; a JVM leader does not.
         self._counts: Mapping[str, int] = {}
         self.shutdown_requested = False
+        self._leads = self._led_by_jvm = False
+        self._levels: LevelWatch | None = None
+        if level_source is not None and self._leader.release.is_native:
+            self._levels = LevelWatch(
+                level_source,
+                on_levels=self._levels_found,
+                on_error=self._report,
+                every_s=level_poll_s,
+            )
+
+    @property
+    def levels(self) -> FinalizedLevels:
+        """The finalized levels that this member goes by."""
+        return self._member.state.levels
 
     @property
     def directory(self) -> ProcessDirectory | None:
@@ -128,6 +171,8 @@ class EmbeddedAssignor(SharedAssignor):
     def close(self) -> None:
         """End threads and timers and give the state directory free; after the consumer's close."""
         super().close()
+        if self._levels is not None:
+            self._levels.close()
         self._watch.close()
         self._leave_directory()
 
@@ -144,18 +189,48 @@ class EmbeddedAssignor(SharedAssignor):
         if self._timer is not None:
             self._timer.schedule(0)
 
+    def _levels_found(self, levels: FinalizedLevels) -> None:
+        """Newer levels were found; called on the thread. One rebalance tells the whole group."""
+        look = decide_look(LookNumbers(polled=levels, adopted=self.levels))
+        level, used = protocol_level(levels), self._member.state.used_version
+        # A JVM leader tells nobody, so whoever writes above the level comes down by itself.
+        tells = self._leads or (self._led_by_jvm and level is not None and used > level)
+        if look.starts_rebalance and tells and self._timer is not None:
+            _log.info("%s", look.why)
+            self._timer.schedule(0)
+
     # Steps of the shared member
+
+    def _connect(
+        self, client: ClientPort, timer: FollowupTimer, group_instance_id: str | None
+    ) -> None:
+        super()._connect(client, timer, group_instance_id)
+        if self._levels is not None:
+            self._levels.start()
 
     def _join(self) -> bytes:
         self._watch.join()
-        return super()._join()
+        self._leads = False
+        self._take_levels()
+        subscription = super()._join()
+        refusal = self._member.state.refusal
+        if refusal is not None and self._leader.release.is_native:
+            raise MemberRefused(refusal.why)
+        return subscription
+
+    def _take_levels(self) -> None:
+        if self._levels is not None:
+            self._member.levels_polled(self._levels.found, leads=False)
 
     def _partition_counts(self, cluster: Any) -> Mapping[str, int]:
         self._at_hand = self._watch.at_hand(super()._partition_counts(cluster))
         return self._at_hand.partition_counts
 
     def _knowledge(self, group: Sequence[GroupMember]) -> LeaderKnowledge:
-        known = super()._knowledge(group)
+        state = self._member.state
+        known = replace(
+            super()._knowledge(group), levels=newest_levels((state.levels, state.polled))
+        )
         if self._at_hand is None:
             return known
         return replace(
@@ -163,6 +238,8 @@ class EmbeddedAssignor(SharedAssignor):
         )
 
     def _decide(self, cluster: Any, group: Sequence[GroupMember]) -> Mapping[str, MemberAnswer]:
+        self._leads = True
+        self._take_levels()
         answers = super()._decide(cluster, group)
         self._watch.led()
         return answers
@@ -172,6 +249,7 @@ class EmbeddedAssignor(SharedAssignor):
         assignment = received.assignment
         if assignment is None:
             return
+        self._led_by_jvm = assignment.native is None
         self._counts = {} if assignment.native is None else assignment.native.partition_counts
         if assignment.error_code == AssignorError.SHUTDOWN_REQUESTED:
             self.shutdown_requested = True

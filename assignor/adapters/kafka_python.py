@@ -102,7 +102,11 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
         return [ClientProtocol.COOPERATIVE if self.is_cooperative else ClientProtocol.EAGER]
 
     def metadata(self, topics: set[str]) -> ConsumerProtocolSubscription:
-        """The subscription for the next JoinGroup; never raises."""
+        """The subscription for the next JoinGroup.
+
+        Raises:
+            MemberRefused: this member cannot go by the group's levels; it does not join.
+        """
         user_data = self._join()
         return ConsumerProtocolSubscription(
             version=1,

@@ -23,6 +23,7 @@ _FATAL = MappingProxyType(
         "InvalidGroupIdError": "the broker takes no such group id; choose another",
         "InvalidSessionTimeoutError": "the broker refuses session_timeout_ms; keep it between "
         "group.min.session.timeout.ms and group.max.session.timeout.ms",
+        "MemberRefused": "start it with a release that supports the group's levels, or lower them",
         "SaslAuthenticationFailed": "user name or password are wrong; correct them",
         "SaslAuthenticationFailedError": "user name or password are wrong; correct them",
         "TopicAuthorizationFailedError": "this user may not read a topic; grant READ on it",

@@ -15,6 +15,7 @@ from probing import find_release
 from system_tests.live.crew import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
 from system_tests.live.events import Report
 from system_tests.live.group import unsettled_reason
+from system_tests.live.hold_back import HeldGroup, raise_and_lower
 from system_tests.live.order import bounce_order, find_member, member_names
 from system_tests.live.ownership import Incarnation
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
@@ -133,6 +134,9 @@ class LiveBounce:
                 for stage in self._plan.stages:
                     self._bounce(stage)
                 bounce_seconds = monotonic() - bouncing_s
+                if self._options.hold_back:
+                    stage, limit_s = self._plan.stages[-1], self._options.settle_timeout_s
+                    raise_and_lower(HeldGroup(self._crew, self._settle, world, stage, limit_s))
                 verdict = self._finish(first_generation)
             except MemberDiedError as error:
                 failure = str(error)

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import isfinite
 from types import FrameType
 from typing import Any, NoReturn
@@ -26,6 +27,7 @@ from system_tests.command_options import (
     report_option,
 )
 from system_tests.live.bounce import LiveBounce, Outcome
+from system_tests.live.hold_back import HELD_VERSION
 from system_tests.live.order import (
     CLIENTS,
     MIXED,
@@ -111,6 +113,11 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
 @click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
 @click.option(
     "--kill", metavar="leader|MEMBER", help="SIGKILL it in the middle of the first bounce."
+)
+@click.option(
+    "--hold-back",
+    is_flag=True,
+    help="Hold the group at v11; after the bounce raise its level and lower it again.",
 )
 @click.option("--garbage", is_flag=True, help="Let a foreign member in that nobody can read.")
 @click.option(
@@ -202,6 +209,8 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
     except (OrderError, ReleaseError, PathError) as error:
         refuse(str(error), EXIT_USAGE)
     _check_combinations(given)
+    if given["hold_back"]:
+        plan = replace(plan, promised_versions=(HELD_VERSION,))
     options = LiveOptions(
         members=given["members"],
         client=given["client"],
@@ -213,6 +222,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         offline=given["offline"],
         kill=given["kill"],
         garbage=given["garbage"],
+        hold_back=given["hold_back"],
         bootstrap_server=given["bootstrap_server"],
         broker=broker,
         port=given["port"],
@@ -246,6 +256,10 @@ _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
             given["garbage"] and not given["force"] and not find_release(given["new"]).is_native
         ),
         "--garbage needs --to native: Kafka's leaders die of what they cannot read; or --force",
+    ),
+    (
+        lambda given: given["hold_back"] and not find_release(given["new"]).is_native,
+        "--hold-back needs --to native: JVM releases know no levels",
     ),
     (
         lambda given: given["bootstrap_server"] is not None and given["port"] != 0,

@@ -50,7 +50,8 @@ class LiveOptions:
     """The numbers of one experiment; times in the unit of their name.
 
     `broker` is the release of a real Kafka broker to start, or None for the embedded one; `client`
-    is the library that members run on, or "mixed"; `static` members carry a group.instance.id.
+    is the library that members run on, or "mixed"; `static` members carry a group.instance.id;
+    `hold_back` raises and lowers the group's level after the bounce.
     """
 
     members: int = 3
@@ -63,6 +64,7 @@ class LiveOptions:
     offline: bool = False
     kill: str | None = None
     garbage: bool = False
+    hold_back: bool = False
     bootstrap_server: str | None = None
     broker: str | None = None
     port: int = 0

@@ -8,9 +8,13 @@ from dataclasses import fields
 from typing import Any, Protocol
 
 from assignor import Topology
+from assignor.adapters.level_sources import GroupLevels
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
 from system_tests.live.reporter import Reporter, now_ms
+
+# An operator waits for a minute; an experiment does not.
+_LEVEL_POLL_S = 0.5
 
 
 class Record(Protocol):
@@ -105,4 +109,9 @@ def build_assignor(config: MemberConfig, report: Reporter, adapter: Callable[...
         num_standby_replicas=0,
         internal_topics=None,  # its tasks keep no changelog
         observer=observe(report),
+        hold_back=config.hold_back,
+        level_source=(
+            GroupLevels(config.bootstrap_servers, config.group_id) if config.hold_back else None
+        ),
+        level_poll_s=_LEVEL_POLL_S,
     )

@@ -1,0 +1,124 @@
+"""A group that is held back: its level is raised and lowered while records flow (KIP-584, KIP-778).
+
+An operator bounces the binaries first, and decides later whether the group writes the new version.
+The levels are changed as an operator would, by `assignor features --group`. What a member writes
+follows with its next subscription, so a member is restarted to see it.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from encoding import KAFKA_VERSIONS
+from probing import find_release
+from probing.features import ASSIGNMENT_PROTOCOL
+from system_tests.live.crew import Crew, NotInTimeError
+from system_tests.live.plan import Stage
+from system_tests.live.world import World
+
+HELD_VERSION = max(KAFKA_VERSIONS)
+"""What a group that holds back writes: a program that knows no other version can lead it."""
+
+_TOOL = (sys.executable, "-c", "from assignor.cli import main; main()")
+_TOOL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldGroup:
+    """What the steps need.
+
+    Attributes:
+        crew: the members.
+        settle: waits until the group has settled.
+        world: where the levels are.
+        stage: what the members run by now.
+        timeout_s: for each wait.
+    """
+
+    crew: Crew
+    settle: Callable[[], None]
+    world: World
+    stage: Stage
+    timeout_s: float
+
+
+def raise_and_lower(group: HeldGroup) -> None:
+    """Show that a settled group is held, raise its level, lower it again; each must be obeyed.
+
+    Raises:
+        NotInTimeError: the group did not follow.
+    """
+    first, *_, last = group.crew.group.members
+    latest = find_release(group.stage.release).latest_native_version or group.stage.latest_version
+    _expect(group, HELD_VERSION)
+    group.crew.say(f"the binaries are new, the group is held at v{HELD_VERSION}")
+    _change(group, "upgrade", latest)
+    _restart(group, first)
+    _expect(group, latest, but=first)
+    _change(group, "downgrade", HELD_VERSION)
+    _restart(group, last)
+    _expect(group, HELD_VERSION)
+    group.crew.say(f"the group is back at v{HELD_VERSION}")
+
+
+def _change(group: HeldGroup, change: str, level: int) -> None:
+    """Change the level, and wait for the rebalance that tells the group."""
+    before = group.crew.group.generation or 0
+    said = _features(
+        group,
+        change,
+        "--feature",
+        f"{ASSIGNMENT_PROTOCOL}={level}",
+        *(["--yes"] if change == "downgrade" else []),
+    )
+    for line in said.splitlines():
+        group.crew.say(f"features {change}: {line}")
+    group.crew.wait(
+        lambda: (
+            None
+            if (group.crew.group.generation or 0) > before
+            else f"no rebalance has told the group of level {level}"
+        ),
+        timeout_s=group.timeout_s,
+    )
+    group.settle()
+
+
+def _features(group: HeldGroup, *arguments: str) -> str:
+    command = [
+        *_TOOL,
+        "features",
+        *arguments,
+        "--bootstrap-server",
+        group.world.bootstrap_servers,
+        "--group",
+        group.world.group_id,
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TOOL_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotInTimeError(f"assignor features was not done in {_TOOL_S:.0f} s") from None
+    if done.returncode != 0:
+        raise NotInTimeError(f"assignor features failed: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def _restart(group: HeldGroup, name: str) -> None:
+    group.crew.stop(name)
+    group.crew.start(name, group.stage)
+    group.settle()
+
+
+def _expect(group: HeldGroup, version: int, *, but: str | None = None) -> None:
+    """Every member writes this version, but for one that has just started."""
+
+    def reason() -> str | None:
+        others = {
+            m.name: m.used_version
+            for m in group.crew.group.alive
+            if m.name != but and m.used_version != version
+        }
+        return f"the group does not write v{version}: {others}" if others else None
+
+    group.crew.wait(reason, timeout_s=group.timeout_s)
