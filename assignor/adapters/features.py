@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import IncompatibleBrokerVersion, KafkaError, NodeNotReadyError, for_code
+from kafka.errors import (
+    IllegalSaslStateError,
+    IncompatibleBrokerVersion,
+    KafkaError,
+    NodeNotReadyError,
+    for_code,
+)
 from kafka.protocol.admin import DescribeQuorumRequest, UpdateFeaturesRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataResponse
 
@@ -76,7 +82,11 @@ def read_features(admin: Admin, *, from_controller: bool = False) -> ToldFeature
         request = ApiVersionsRequest(
             client_software_name=_SOFTWARE, client_software_version="0", min_version=_FEATURES_SINCE
         )
-        response = await manager.send(request, node_id=node_id)
+        try:
+            response = await manager.send(request, node_id=node_id)
+        except IllegalSaslStateError as error:
+            where = _spelled(manager.cluster.broker_metadata(node_id))
+            raise BrokerError(f"{where} is not secured as the brokers are; ask a broker") from error
         if response.error_code:
             raise for_code(response.error_code)
         return _told(_spelled(manager.cluster.broker_metadata(node_id)), response)

@@ -7,6 +7,7 @@ compiled. Needs the extra `real`, which brings a Java where there is none.
 from system_tests.real.broker import RealBroker, running_real_broker
 from system_tests.real.codec import RealCodec
 from system_tests.real.describe import DescribedGroup, describe_group
+from system_tests.real.feature_tool import FeatureTool, ToolRun
 from system_tests.real.group import RealGroup
 from system_tests.real.jars import broker_jars, broker_release, streams_jars
 from system_tests.real.java import Java, find_java
@@ -14,6 +15,7 @@ from system_tests.real.member import NotInTime, RealMember, Said
 
 __all__ = [
     "DescribedGroup",
+    "FeatureTool",
     "Java",
     "NotInTime",
     "RealBroker",
@@ -21,6 +23,7 @@ __all__ = [
     "RealGroup",
     "RealMember",
     "Said",
+    "ToolRun",
     "broker_jars",
     "broker_release",
     "describe_group",

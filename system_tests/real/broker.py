@@ -10,11 +10,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP
 from time import monotonic, sleep
+from typing import Any
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
@@ -58,6 +59,17 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 auto.create.topics.enable=false
 """
+# The broker itself stays on the plain listener, where everybody is anonymous and may do everything.
+_SECURED = """\
+listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required {users};
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS;User:{first_user}
+"""
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class RealBroker:
@@ -66,13 +78,25 @@ class RealBroker:
     Args:
         release: exact name of a Kafka release, 3.3 or newer.
         port: where clients connect; 0 takes a free one.
+        level_release: the release whose feature levels it is formatted with; its own if empty.
+        users: password by name; with any there is a second listener, SASL/PLAIN with the standard
+            authorizer, on which the first user may do everything and the others nothing.
 
     Raises:
         SurroundingsError: its jars or a Java cannot be had, or its folder cannot be made.
     """
 
-    def __init__(self, release: str, *, port: int = 0) -> None:
+    def __init__(
+        self,
+        release: str,
+        *,
+        port: int = 0,
+        level_release: str = "",
+        users: Mapping[str, str] | None = None,
+    ) -> None:
         self.release = release
+        self._level_release, self._users = level_release, dict(users or {})
+        self.sasl_port = _free_port() if users else 0
         self._jars = broker_jars(release)
         self._java = find_java()
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
@@ -86,6 +110,11 @@ class RealBroker:
     def bootstrap_servers(self) -> str:
         """What clients connect to."""
         return f"{_HOST}:{self.port}"
+
+    @property
+    def sasl_servers(self) -> str:
+        """What users connect to, if there are any."""
+        return f"{_HOST}:{self.sasl_port}"
 
     @property
     def is_running(self) -> bool:
@@ -117,9 +146,31 @@ class RealBroker:
         self.pid = int(said) if said.strip() else None
         self._wait_ready()
 
+    def become(self, release: str) -> None:
+        """Take another release for the next start, on the same data.
+
+        Raises:
+            SurroundingsError: its jars cannot be had.
+        """
+        self._jars = broker_jars(release)
+        self.release = release
+
     def stop(self) -> None:
         """Stop it cleanly and keep its data; kill it if it takes longer than 20 s."""
         self._end(lambda keeper: keeper.terminate())
+
+    def move(self, port: int = 0) -> None:
+        """Stop it, and start it on its data with another port; 0 takes a free one.
+
+        To its clients that is a cluster whose brokers were all replaced.
+
+        Raises:
+            SurroundingsError: as `start`.
+        """
+        self.stop()
+        self.port = port or _free_port()
+        self._write_properties()
+        self.start()
 
     def kill(self) -> None:
         """SIGKILL it and keep its data."""
@@ -169,19 +220,23 @@ class RealBroker:
         )
 
     def _format(self) -> None:
-        self._properties.write_text(
-            _PROPERTIES.format(
-                host=_HOST,
-                port=self.port,
-                controller_port=self._controller_port,
-                data=self._folder / "data",
-            ),
-            encoding="utf-8",
+        names = list(self._users)
+        properties = (_PROPERTIES + (_SECURED if names else "")).format(
+            host=_HOST,
+            port=self.port,
+            sasl_port=self.sasl_port,
+            controller_port=self._controller_port,
+            data=self._folder / "data",
+            login=_LOGIN,
+            users=" ".join(f'user_{name}="{word}"' for name, word in self._users.items()),
+            first_user=names[0] if names else "",
         )
+        self._properties.write_text(properties, encoding="utf-8")
+        levels = ("--release-version", self._level_release) if self._level_release else ()
         done = subprocess.run(
             [
                 *(*self._command(), "kafka.tools.StorageTool"),
-                *("format", "-t", _CLUSTER_ID, "-c", str(self._properties)),
+                *("format", "-t", _CLUSTER_ID, "-c", str(self._properties), *levels),
             ],
             capture_output=True,
             text=True,
@@ -227,13 +282,13 @@ class RealBroker:
 
 
 @contextmanager
-def running_real_broker(release: str, *, port: int = 0) -> Iterator[RealBroker]:
-    """Provide a running broker, and leave nothing of it behind.
+def running_real_broker(release: str, **options: Any) -> Iterator[RealBroker]:
+    """Provide a running broker, and leave nothing of it behind; options as of `RealBroker`.
 
     Raises:
         SurroundingsError: it cannot be had or started.
     """
-    broker = RealBroker(release, port=port)
+    broker = RealBroker(release, **options)
     try:
         broker.start()
         yield broker

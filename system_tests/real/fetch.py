@@ -7,7 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from system_tests.real.jars import PINS, broker_jars, broker_release, sha256, streams_jars
+from system_tests.real.jars import (
+    PINS,
+    broker_jars,
+    broker_release,
+    sha256,
+    streams_jars,
+    tools_jars,
+)
 from system_tests.surroundings import SurroundingsError
 
 BROKERS = ("kafka:3.9", "kafka:4")
@@ -38,6 +45,7 @@ def _all_jars() -> Iterator[tuple[str, tuple[Path, ...]]]:
     for broker in BROKERS:
         release = broker_release(broker)
         yield f"broker {release}", broker_jars(release)
+        yield f"tools {release}", tools_jars(release)
     for release in STREAMS:
         yield f"Kafka Streams {release}", streams_jars(release)
 

@@ -31,6 +31,7 @@ PINS = Path(__file__).with_name("checksums.txt")
 _KAFKA = "org.apache.kafka"
 _BROKER = "kafka_2.13"
 _STREAMS = "kafka-streams"
+_TOOLS = "kafka-tools"
 _LOGGING = ("org.slf4j", "slf4j-simple", "1.7.36")
 # Native libraries of state stores on disk: 50 MB a release, and the stores here are in memory.
 _LEFT_OUT = ("rocksdbjni",)
@@ -44,17 +45,23 @@ _COMPLAINT = re.compile(r"(?:::|SERVER ERROR:|java\.[\w.]+Exception:?) *(\S.*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What is fetched together: `name` is that of its list."""
+    """What is fetched together: `name` is that of its list, `alone` comes without what it needs."""
 
     name: str
     coordinates: tuple[tuple[str, str, str], ...]
-    without_zookeeper: bool
+    alone: tuple[tuple[str, str, str], ...] = ()
+    without_zookeeper: bool = False
 
     def ivy_file(self) -> str:
         """Say it in Ivy's words."""
         dependencies = "".join(
             f'<dependency org="{org}" name="{name}" rev={quoteattr(rev)} conf="default->default"/>'
             for org, name, rev in self.coordinates
+        )
+        dependencies += "".join(
+            f'<dependency org="{org}" name="{name}" rev={quoteattr(rev)} conf="default->default"'
+            ' transitive="false"/>'
+            for org, name, rev in self.alone
         )
         left_out = "".join(f'<exclude module="{module}"/>' for module in _LEFT_OUT)
         if self.without_zookeeper:
@@ -100,7 +107,23 @@ def broker_jars(release: str) -> tuple[Path, ...]:
         _Wanted(
             name=f"broker-{release}",
             coordinates=((_KAFKA, _BROKER, release), _LOGGING),
-            without_zookeeper=False,
+        )
+    )
+
+
+def tools_jars(release: str) -> tuple[Path, ...]:
+    """Return the class path of Kafka's own tools, fetched if need be; `release` is an exact name.
+
+    What they need is a broker's; the many jars of Connect, which they are shipped with, are left.
+
+    Raises:
+        SurroundingsError: the jars cannot be had.
+    """
+    return _jars(
+        _Wanted(
+            name=f"tools-{release}",
+            coordinates=((_KAFKA, _BROKER, release), _LOGGING),
+            alone=((_KAFKA, _TOOLS, release),),
         )
     )
 
