@@ -1,0 +1,106 @@
+"""What a leader does inside its client's callback: the whole of it, by the client's own values.
+
+Run with `make bench` or `pytest benchmarks/bench_embedding.py --benchmark-only`. 100 members of 50
+processes with state, standbys and endpoints join with 1,000 tasks; subscriptions are decoded, lags
+taken from facts, tasks placed, answers written, checked, and turned into the client's values.
+"""
+
+from types import SimpleNamespace
+from uuid import UUID
+
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+
+from assignor import TasksListener, Topology
+from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.embedding import ClusterFacts, TopicState
+from encoding import TopicPartition
+
+MEMBERS, TASKS = 100, 1_000
+GOAL_MS = 50.0
+CHANGELOG = "app-counts-changelog"
+TOPOLOGY = (
+    Topology()
+    .add_source("lines", topics=["lines"])
+    .add_processor("count", parents=["lines"])
+    .add_state_store("counts", processors=["count"])
+)
+CLUSTER = SimpleNamespace(partitions_for_topic=lambda _: range(TASKS))
+
+
+class Facts:
+    """Stands for the thread that looks at the cluster, which has found everything."""
+
+    def __init__(self):
+        ends = {TopicPartition(CHANGELOG, p): 1_000_000 + p for p in range(TASKS)}
+        topics = {CHANGELOG: TopicState(partitions=TASKS)}
+        self._facts = ClusterFacts(topics=topics, end_offsets=ends)
+
+    def facts(self):
+        return self._facts
+
+    def join(self):
+        pass
+
+    def lead(self, _, *, waits):
+        assert not waits
+
+    def close(self):
+        pass
+
+
+class Listener(TasksListener):
+    """Every standby lacks a few records."""
+
+    standby = ()
+
+    def on_tasks_assigned(self, _, standby):
+        self.standby = tuple(standby)
+
+    def task_offsets(self):
+        return {task: 1_000_000 + task.partition - 7 for task in self.standby}
+
+
+def members():
+    made = []
+    for number in range(MEMBERS):
+        assignor = StreamsAssignor(
+            TOPOLOGY,
+            application_id="app",
+            process_id=UUID(int=number // 2 + 1),
+            endpoint=f"host-{number // 2}:9000",
+            num_standby_replicas=1,
+            listener=Listener(),
+        )
+        assignor._watch._provider = Facts()  # noqa: SLF001 no cluster is asked here
+        made.append(assignor)
+    return made
+
+
+def group(assignors):
+    wires = [one.metadata({"lines"}).encode() for one in assignors]
+    return [
+        SimpleNamespace(member_id=f"m{n:03}", metadata=ConsumerProtocolSubscription.decode(wire))
+        for n, wire in enumerate(wires)
+    ]
+
+
+def rebalance(assignors):
+    joined = group(assignors)
+    answers = assignors[0].assign(CLUSTER, joined)
+    for number, one in enumerate(assignors):
+        answer = type(answers["m000"]).decode(answers[f"m{number:03}"].encode())
+        one.on_assignment(answer, 1)
+
+
+def test_leader_in_the_callback(benchmark):
+    assignors = members()
+    for _ in range(3):
+        rebalance(assignors)
+    assert len({task for one in assignors for task in one.tasks.active}) == TASKS
+    joined = group(assignors)
+    benchmark(lambda: assignors[0].assign(CLUSTER, joined))
+    milliseconds = benchmark.stats.stats.median * 1000
+    print(
+        f"\nleader, {MEMBERS} members x {TASKS} tasks: {milliseconds:.1f} ms (goal {GOAL_MS:.0f})"
+    )
+    assert milliseconds < GOAL_MS
