@@ -231,7 +231,9 @@ def _taken_in(state: RebootstrapState, event: RebootstrapEvent) -> RebootstrapSt
         case BootstrapResolved():
             nodes = {node: state.nodes.get(node, NodeLink()) for node in sorted(event.nodes)}
             closed = {name: _closed(node) for name, node in nodes.items()}
-            return replace(state, nodes=closed, resolving=False)
+            # A slow lookup is no metadata that failed to come: the time counts from here.
+            started_ms = None if state.attempt_started_ms is None else event.now_ms
+            return replace(state, nodes=closed, resolving=False, attempt_started_ms=started_ms)
         case ConnectionStarted() | ConnectionReady() | ConnectionLost():
             if event.node not in state.nodes:
                 return state

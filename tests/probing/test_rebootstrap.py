@@ -222,6 +222,14 @@ def test_while_the_names_are_looked_up_nothing_begins_again():
     assert begins_again(after(state, ClockMoved(now_ms=10**7))[1]) is None
 
 
+def test_a_lookup_that_took_longer_than_the_trigger_is_no_reason_to_begin_again():
+    state, _ = client(known(), *lost(1_000, *BROKERS), trigger_ms=500)
+    state, commands = after(state, BootstrapResolved(now_ms=9_000, nodes=BOOT))
+    assert commands == ()
+    assert begins_again(after(state, ClockMoved(now_ms=9_500))[1]) is None
+    assert begins_again(after(state, ClockMoved(now_ms=9_501))[1]) == "metadata is overdue"
+
+
 def test_after_a_lookup_it_knows_the_addresses_found_and_nothing_else():
     state, _ = client(known(), *lost(1_000, *BROKERS), BootstrapResolved(now_ms=1_001, nodes=BOOT))
     assert set(state.nodes) == set(BOOT)
@@ -260,6 +268,15 @@ def test_events_about_unknown_nodes_change_nothing():
     state, _ = client(known())
     for event in (*lost(5, "gone:9"), ConnectionReady(now_ms=5, node="gone:9")):
         assert after(state, event) == (state, ())
+
+
+def test_a_client_with_time_limits_of_its_own_hands_them_in():
+    state, _ = client(known(), ConnectionStarted(now_ms=5, node="a:1", limit_ms=70))
+    assert state.nodes["a:1"].until_ms == 75
+    late = ConnectionLost(now_ms=80, node="a:1", back_off_ms=900)
+    assert after(state, late)[0].nodes["a:1"].until_ms == 980
+    closed = ConnectionLost(now_ms=80, node="a:1", back_off_ms=0)
+    assert after(state, closed)[0].nodes["a:1"] == NodeLink()
 
 
 def test_a_connection_that_works_forgets_its_failures():
