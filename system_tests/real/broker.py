@@ -219,7 +219,7 @@ class RealBroker:
             ":".join(str(jar) for jar in self._jars),
         )
 
-    def _format(self) -> None:
+    def _write_properties(self) -> None:
         names = list(self._users)
         properties = (_PROPERTIES + (_SECURED if names else "")).format(
             host=_HOST,
@@ -232,6 +232,9 @@ class RealBroker:
             first_user=names[0] if names else "",
         )
         self._properties.write_text(properties, encoding="utf-8")
+
+    def _format(self) -> None:
+        self._write_properties()
         levels = ("--release-version", self._level_release) if self._level_release else ()
         done = subprocess.run(
             [
