@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := kafka,aiokafka,metrics,spark,report,real,dev
+EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,dev
 WORKERS ?= 2
 
 .PHONY: venv demo test test-real check lint bench bench-codec bench-assign bench-sim bench-spark fuzz mutate docs clean
