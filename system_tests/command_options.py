@@ -73,14 +73,24 @@ report_option: Final[Decorator] = click.option(
 """``--report FILE``, as a path or None."""
 
 
+def given_here() -> frozenset[str]:
+    """Return the names of the options that stood on the command line, defaults left out."""
+    context = click.get_current_context()
+    return frozenset(
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )
+
+
 def given_again(*, without: Collection[str] = ()) -> str:
     """Write the command line that gives what this one was given, but for the options `without`."""
     context = click.get_current_context()
     words = ["rolling-bounce", context.info_name or ""]
+    given = given_here() - set(without)
     for option in context.command.params:
         name = option.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name not in without and isinstance(option, click.Option):
+        if name in given and isinstance(option, click.Option):
             words += [option.opts[0], *([] if option.is_flag else [str(context.params[name])])]
     return shlex.join(words)
 

@@ -231,9 +231,14 @@ def _registered(
 def _heard(
     state: ControllerState, event: NodeHeard
 ) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
-    """Note that a node lives; unfence it when it may, which is asked again: levels move on."""
+    """Note that a node lives; check it again before it is unfenced or counted: levels move on.
+
+    One that counts all the time need not be asked again: no level was raised without it.
+    """
     row = state.registrations.get(event.node_id)
     if row is None or row.incarnation != event.incarnation:
+        return state, ()
+    if row.is_live and not (row.is_fenced and event.is_caught_up):
         return state, ()
     decision = _join(state, row.node)
     if not decision.is_accepted:

@@ -27,12 +27,19 @@ class LookNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookRule:
-    """One row: when it holds, whether the leader starts a rebalance, and the sentence."""
+    """One row: when it holds, what the leader does, and the sentence.
+
+    Attributes:
+        name, holds, why: as in every table.
+        starts_rebalance: tell all members, in one rebalance.
+        takes_epoch: the leader takes the epoch alone; it travels with the next rebalance.
+    """
 
     name: str
     holds: Callable[[LookNumbers], bool]
     starts_rebalance: bool
     why: str
+    takes_epoch: bool = False
 
 
 LOOK_RULES: Final = (
@@ -51,9 +58,19 @@ LOOK_RULES: Final = (
     ),
     LookRule(
         name="nothing new",
-        holds=lambda n: n.polled.levels == n.adopted.levels,
+        holds=lambda n: n.polled == n.adopted,
         starts_rebalance=False,
         why="the levels are those that the group goes by",
+    ),
+    # Raised and lowered again since the last look. Without its epoch, a broker that still has the
+    # level in between would count as news.
+    LookRule(
+        name="only the epoch is new",
+        holds=lambda n: n.polled.levels == n.adopted.levels,
+        starts_rebalance=False,
+        takes_epoch=True,
+        why="the levels are those that the group goes by; only their epoch is new:"
+        " {polled.epoch} after {adopted.epoch}",
     ),
     LookRule(
         name="new levels",
@@ -75,9 +92,10 @@ LOOK_RULES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookDecision:
-    """Whether the leader starts a rebalance, by which rule, and why."""
+    """What the leader does, as in ``LookRule``, by which rule, and why."""
 
     starts_rebalance: bool
+    takes_epoch: bool
     rule: str
     why: str
 
@@ -86,7 +104,12 @@ def decide_look(numbers: LookNumbers) -> LookDecision:
     """Return what the leader does about what a broker said."""
     rule = next(row for row in LOOK_RULES if row.holds(numbers))
     why = rule.why.format(polled=numbers.polled, adopted=numbers.adopted)
-    return LookDecision(starts_rebalance=rule.starts_rebalance, rule=rule.name, why=why)
+    return LookDecision(
+        starts_rebalance=rule.starts_rebalance,
+        takes_epoch=rule.takes_epoch,
+        rule=rule.name,
+        why=why,
+    )
 
 
 def group_levels(polled: FinalizedLevels, carried: Iterable[FinalizedLevels]) -> FinalizedLevels:

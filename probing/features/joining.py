@@ -24,7 +24,7 @@ class JoinNumbers:
         node: who wants in, with what it supports.
         finalized: the levels in force.
         table: for the names of levels.
-        is_enabled: levels count at all; False in KIP-584's phase 1.
+        is_enabled: levels count for who decides; False in KIP-584's phase 1.
     """
 
     node: NodeSupport
@@ -76,7 +76,7 @@ class JoinRule:
 JOIN_RULES: Final = (
     JoinRule(
         name="levels do not count yet",
-        holds=lambda n: not n.is_enabled,
+        holds=lambda n: not (n.is_enabled and n.node.is_migrated),
         is_accepted=True,
         why="{who} comes in unchecked: levels count once every node has the migration version",
     ),

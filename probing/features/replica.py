@@ -114,6 +114,8 @@ class ReplicaState:
         role, ranges: what it is and supports.
         schema: of the log's content.
         is_active: it is the active controller.
+        is_enabled: levels count on this node; False in KIP-584's phase 1, where they are read and
+            neither checked nor used.
         next_offset: of the first batch that was not read yet.
         finalized, floors: as read so far.
         content: entry by kind and key.
@@ -124,6 +126,7 @@ class ReplicaState:
     ranges: Mapping[str, LevelRange]
     schema: ContentSchema
     is_active: bool = False
+    is_enabled: bool = True
     next_offset: int = 0
     finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
     floors: Mapping[str, int] = field(default_factory=dict)
@@ -158,6 +161,8 @@ def load_snapshot(state: ReplicaState, snapshot: Snapshot) -> ReplicaState:
 
 def check_levels(state: ReplicaState, levels: Mapping[str, int]) -> LeaveCluster | None:
     """Return why the node has to leave at these levels, None if it can go on."""
+    if not state.is_enabled:
+        return None
     for feature, level in sorted(levels.items()):
         numbers = ReadNumbers(
             role=state.role,
@@ -205,6 +210,8 @@ def _changed(
     rewritten = rewrite_content(after.schema, after.content.values(), level)
     content = {(entry.kind, entry.key): entry for entry in rewritten.entries}
     after = replace(after, finalized=finalized, content=content)
+    if not before.is_enabled:
+        return after, ()
     return after, (
         WriteSnapshot(snapshot=before.snapshot),
         RewriteState(snapshot=after.snapshot, dropped=rewritten.dropped),

@@ -121,11 +121,14 @@ class NodeSupport:
         node_id: its number, or a member's name.
         role: broker, which for a group's features stands for a member; or controller.
         ranges: supported range by feature; a feature that is missing is not supported.
+        is_migrated: levels count on the node; False while its static setting is below the
+            migration version (KIP-584, phase 1): it advertises nothing and is let in unchecked.
     """
 
     node_id: int | str
     role: Role = Role.BROKER
     ranges: Mapping[str, LevelRange] = field(default_factory=dict)
+    is_migrated: bool = True
 
     def supports(self, feature: str, level: int) -> bool:
         """Tell whether the node can run with the feature at this level."""

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,33 @@ import click
 
 from assignor.cli.lazy import CONTEXT
 from probing import ReleaseError
+from probing.features import FeatureError
 from system_tests.command_options import (
     EXIT_BAD,
     EXIT_SURROUNDINGS,
     MAX_MEMBERS,
     format_option,
+    given_here,
     group_options,
     partitions_option,
     refuse,
     report_option,
+)
+from system_tests.kraft import (
+    KRAFT_FAULTS,
+    SCENARIOS,
+    kraft_document,
+    kraft_lines,
+    read_kraft_options,
+    run_kraft,
+    run_kraft_seeds,
 )
 from system_tests.report_figure import ReportError
 from system_tests.report_page import check_report, write_report
 from system_tests.report_sim import story_of_simulation
 from system_tests.sim.bounce import run_bounce
 from system_tests.sim.document import outcome_document
-from system_tests.sim.fleet import Failure, run_fleet
+from system_tests.sim.fleet import Chunk, Failure, run_fleet, run_seeds
 from system_tests.sim.narrate import outcome_lines
 from system_tests.sim.options import read_options
 from system_tests.sim.plan import FAULTS, BounceOptions, OptionError
@@ -43,6 +55,8 @@ Examples:
   rolling-bounce simulate --seed 7 --report bounce.html    the same as a picture
   rolling-bounce simulate --seeds 500 --faults all     messages lost, members killed, and more
   rolling-bounce simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force    a path that is broken
+  rolling-bounce simulate --world kraft --seed 7       brokers and controllers, feature levels
+  rolling-bounce simulate --world kraft --seeds 5000 --scenario downgrade
 
 \b
 The trace has a lane per thread:
@@ -64,10 +78,21 @@ cannot be made.
     "--faults",
     default="none",
     show_default=True,
-    help=f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)}.",
+    help=f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
+    f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default.",
 )
 @click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
 @click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
+@click.option(
+    "--world",
+    type=click.Choice(["group", "kraft"]),
+    default="group",
+    show_default=True,
+    help="A group of members; or brokers and controllers, whose RELEASE is a Kafka series.",
+)
+@click.option("--scenario", type=click.Choice(SCENARIOS), help="Of kraft; drawn by default.")
+@click.option("--controllers", type=click.IntRange(1, 5), help="Of kraft: 1, 3 or 5; drawn.")
+@click.option("--brokers", type=click.IntRange(1, 9), help="Of kraft; drawn by default.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes for --seeds; all cores.")
 @format_option(default=None, said="Default: text for --seed, json for --seeds.")
 @report_option
@@ -83,39 +108,60 @@ def simulate(**given: Any) -> None:
     if given["report"] is not None and given["seeds"] is not None:
         refuse("--report draws one bounce; give --seed instead of --seeds")
     try:
-        options = read_options(given)
-        if given["seeds"] is not None:
-            status = _run_many(options, given["seeds"], given["workers"], given["form"] or "json")
-        else:
-            status = _run_one(options, given["form"] or "text", given["report"])
-    except (ReleaseError, OptionError) as error:
+        run = _run_kraft if given["world"] == "kraft" else _run_group
+        status = run(given)
+    except (ReleaseError, OptionError, FeatureError) as error:
         refuse(str(error))
     except ReportError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
     sys.exit(status)
 
 
+def _run_group(given: dict[str, Any]) -> int:
+    foreign = [name for name in ("scenario", "controllers", "brokers") if given[name] is not None]
+    if foreign:
+        raise OptionError(f"--{foreign[0]} is for --world kraft; leave it out")
+    options = read_options(given)
+    if given["seeds"] is None:
+        return _run_one(options, given["form"] or "text", given["report"])
+    fleet = run_fleet(options, range(given["seeds"]), workers=given["workers"], run=run_seeds)
+    return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces")
+
+
+def _run_kraft(given: dict[str, Any]) -> int:
+    options = read_kraft_options(given, was_given=given_here())
+    form = given["form"]
+    if given["seeds"] is not None:
+        seeds = range(given["seeds"])
+        fleet = run_fleet(options, seeds, workers=given["workers"], run=run_kraft_seeds)
+        return _run_many(fleet, given["seeds"], form or "json", "clusters")
+    outcome = run_kraft(options)
+    _show(form or "text", lambda: kraft_document(outcome), lambda: kraft_lines(outcome))
+    return 0 if outcome.ok else EXIT_BAD
+
+
 def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
     if report is not None:
         check_report(report)
     outcome = run_bounce(options)
-    if form == "json":
-        click.echo(json.dumps(outcome_document(outcome), indent=2))
-    else:
-        click.echo("\n".join(outcome_lines(outcome)))
+    _show(form, lambda: outcome_document(outcome), lambda: outcome_lines(outcome))
     if report is not None:
         write_report(report, story_of_simulation(outcome))
     return 0 if outcome.ok else EXIT_BAD
 
 
-def _run_many(options: BounceOptions, count: int, workers: int | None, form: str) -> int:
+def _show(form: str, document: Callable[[], object], lines: Callable[[], list[str]]) -> None:
+    click.echo(json.dumps(document(), indent=2) if form == "json" else "\n".join(lines()))
+
+
+def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
     """Run seeds 0 to count - 1; a bar on a terminal, the summary on stdout."""
     began = time.monotonic()
     failures: list[Failure] = []
     with click.progressbar(
-        length=count, label="bounces", file=sys.stderr, hidden=not sys.stderr.isatty()
+        length=count, label=what, file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
-        for chunk in run_fleet(options, range(count), workers=workers):
+        for chunk in fleet:
             failures += chunk.failures
             bar.update(chunk.seeds)
     failures.sort(key=lambda failure: failure.seed)
@@ -125,7 +171,7 @@ def _run_many(options: BounceOptions, count: int, workers: int | None, form: str
     if form == "json":
         click.echo(json.dumps(_summary(count, seconds, failures), indent=2))
     else:
-        said = f"{count} bounces in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
+        said = f"{count} {what} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
         click.echo(f"{said}, {len(failures)} of them broke a rule")
         for failure in failures[:_LISTED_FAILURES]:
             click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")

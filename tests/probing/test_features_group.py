@@ -27,8 +27,17 @@ def test_the_leader_starts_a_rebalance_for_new_levels_and_for_nothing_else():
     assert look(at(2, 2), at(1, 1)).starts_rebalance
     assert look(at(3, 1), at(2, 2)).starts_rebalance, "an operator's step down is new"
     assert not look(at(2, 2), at(2, 2)).starts_rebalance
-    assert not look(at(5, 2), at(2, 2)).starts_rebalance, "another feature's update"
+    assert not look(at(5, 2), at(2, 2)).starts_rebalance, "raised and lowered again meanwhile"
     assert not look(UNKNOWN_LEVELS, at(2, 2)).starts_rebalance
+
+
+@pytest.mark.kip("584-11", "core")
+def test_a_level_that_came_and_went_unseen_is_not_news_from_a_stale_broker():
+    adopted = at(2, 1)
+    decision = look(at(4, 1), adopted)
+    assert (decision.starts_rebalance, decision.takes_epoch) == (False, True)
+    adopted = adopt_levels(adopted, at(4, 1))
+    assert look(at(3, 2), adopted).rule == "a stale broker"
 
 
 @pytest.mark.kip("584-11", "core")
@@ -63,7 +72,7 @@ def test_a_member_that_missed_rebalances_ignores_an_older_leaders_answer():
 
 
 def test_every_row_decides_somewhere_and_says_why():
-    views = [UNKNOWN_LEVELS, at(1, 1), at(2, 2), at(2, 1)]
+    views = [UNKNOWN_LEVELS, at(1, 1), at(2, 2), at(2, 1), at(3, 1)]
     decided = [look(polled, adopted) for polled, adopted in product(views, views[1:])]
     assert {one.rule for one in decided} == {rule.name for rule in LOOK_RULES}
     assert any(one.why.startswith("the broker is at epoch 1, the group at 2") for one in decided)

@@ -50,3 +50,7 @@ def test_a_feature_that_is_off_keeps_nobody_out():
 def test_nobody_is_checked_before_levels_count():
     decision = decide({}, {"a": 1}, is_enabled=False)
     assert (decision.is_accepted, decision.rule) == (True, "levels do not count yet")
+    node = NodeSupport(node_id=1, is_migrated=False)
+    finalized = FinalizedLevels(levels={"a": 1})
+    decision = decide_join(JoinNumbers(node=node, finalized=finalized, table=KAFKA_FEATURES))
+    assert (decision.is_accepted, decision.rule) == (True, "levels do not count yet")

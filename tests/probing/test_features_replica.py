@@ -131,3 +131,11 @@ def test_levels_found_at_start_are_checked_like_those_that_are_read():
 def test_a_deprecated_minimum_in_the_log_never_falls():
     floors = [(FloorRecord(feature="a", level=level),) for level in (3, 7, 5)]
     assert read(node(), *floors)[0].floors == {"a": 7}
+
+
+@pytest.mark.kip("584-12", "core")
+def test_before_the_migration_version_levels_are_read_and_neither_checked_nor_used():
+    state, done = read(node(series="3.8", is_enabled=False), to(22))
+    assert done == [()]
+    assert state.finalized.level_of(METADATA_VERSION) == 22
+    assert not state.has_left

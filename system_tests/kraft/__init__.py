@@ -1,0 +1,28 @@
+"""Simulated brokers and controllers with a metadata log: KIP-584 and KIP-778 under checkers."""
+
+from system_tests.kraft.checkers import KRAFT_RULES, KraftRule, check_kraft
+from system_tests.kraft.crew import Crew
+from system_tests.kraft.fleet import run_kraft_seeds
+from system_tests.kraft.narrate import kraft_document, kraft_lines, kraft_replay
+from system_tests.kraft.options import read_kraft_options
+from system_tests.kraft.plan import FAULTS as KRAFT_FAULTS
+from system_tests.kraft.plan import SCENARIOS, KraftOptions, KraftPlan
+from system_tests.kraft.run import KraftOutcome, run_kraft
+
+__all__ = [
+    "KRAFT_FAULTS",
+    "KRAFT_RULES",
+    "SCENARIOS",
+    "Crew",
+    "KraftOptions",
+    "KraftOutcome",
+    "KraftPlan",
+    "KraftRule",
+    "check_kraft",
+    "kraft_document",
+    "kraft_lines",
+    "kraft_replay",
+    "read_kraft_options",
+    "run_kraft",
+    "run_kraft_seeds",
+]
