@@ -25,6 +25,7 @@ from aiokafka.coordinator.protocol import (
 )
 from aiokafka.errors import KafkaError
 
+from assignor.adapters.aiokafka_access import AIOKafkaAccess, access_settings
 from assignor.adapters.embedded import EmbeddedAssignor
 from assignor.adapters.followup import Cancellable, FollowupTimer
 from assignor.adapters.partitions import by_topic
@@ -130,7 +131,8 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
     def attach(self, consumer: Any) -> None:
         """Connect to the consumer that this instance was given to; call it before `start`.
 
-        A static member is known by the consumer's `group_instance_id`.
+        A static member is known by the consumer's `group_instance_id`. The cluster is looked at
+        with clients that reach it as the consumer does, on a thread of their own.
 
         Raises:
             TypeError: this is no aiokafka consumer with a group id.
@@ -153,6 +155,9 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
             FollowupTimer(client.request_rejoin, client.is_rebalancing, self._timers.start),
             getattr(consumer, "_group_instance_id", None),
         )
+        settings, group_id = access_settings(consumer), consumer._group_id  # noqa: SLF001 not shown
+        if settings is not None:
+            self._watch_cluster(lambda: AIOKafkaAccess(settings, group_id=group_id))
 
     # What aiokafka calls
 

@@ -1,0 +1,180 @@
+"""`ClusterAccess` by aiokafka: clients of its own, on an event loop of the thread that looks.
+
+Used by the thread of `LeaderProvider` only; the application's event loop never hears of it.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as ClientPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError
+
+from assignor.embedding import ClusterUnavailable, InternalTopic
+from encoding import TopicPartition
+
+_DEADLINE_S = 10.0
+_POLL_S = 0.05
+_EXISTS = 36
+# What a client keeps of its settings, by their names.
+_KEPT = (
+    "bootstrap_servers",
+    "request_timeout_ms",
+    "sasl_kerberos_domain_name",
+    "sasl_kerberos_service_name",
+    "sasl_mechanism",
+    "sasl_oauth_token_provider",
+    "sasl_plain_password",
+    "sasl_plain_username",
+    "security_protocol",
+    "ssl_context",
+)
+_Value = TypeVar("_Value")
+
+
+def access_settings(consumer: Any) -> dict[str, Any] | None:
+    """Settings of clients that reach the cluster as an `AIOKafkaConsumer` does.
+
+    None when they cannot be found; the consumer shows them nowhere, but its connections keep them.
+    """
+    client = getattr(consumer, "_client", None)
+    kept = {name: getattr(client, f"_{name}") for name in _KEPT if hasattr(client, f"_{name}")}
+    if "bootstrap_servers" not in kept:
+        return None
+    return kept | {"client_id": f"{getattr(client, '_client_id', 'streams-rebalance')}-admin"}
+
+
+class AIOKafkaAccess:
+    """A cluster through aiokafka; opened, used and closed on one thread.
+
+    Args:
+        settings: of `AIOKafkaAdminClient`.
+        group_id: whose committed offsets are asked for.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], *, group_id: str) -> None:
+        """Connect.
+
+        Raises:
+            ClusterUnavailable: nobody answered within the deadline.
+        """
+        self._settings = dict(settings)
+        self._group_id = group_id
+        self._loop = asyncio.new_event_loop()
+        self._admin: Any = None
+        self._consumer: Any = None
+        try:
+            self._asked(f"no broker of {settings['bootstrap_servers']} answered", self._open())
+        except ClusterUnavailable:
+            self.close()
+            raise
+
+    def partition_counts(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """Partitions of the topics that exist."""
+        rows = self._asked("topic metadata cannot be read", self._rows(topics)) if topics else []
+        return {
+            row["topic"]: len(row["partitions"])
+            for row in rows
+            if row["error_code"] == 0 and row["partitions"]
+        }
+
+    def cleanup_policies(self, topics: Sequence[str]) -> Mapping[str, str]:
+        """`cleanup.policy` of the topics; nothing where this user may not describe settings."""
+        asked = [
+            ConfigResource(ConfigResourceType.TOPIC, topic, configs={"cleanup.policy": None})
+            for topic in topics
+        ]
+        try:
+            responses = self._asked("settings", self._admin.describe_configs(asked))
+        except ClusterUnavailable:
+            # Only a check more: without the right to describe settings, the counts must do.
+            return {}
+        return {
+            name: values[0][1]
+            for response in responses
+            for error, _, _, name, values in response.resources
+            if error == 0 and values
+        }
+
+    def create_topics(
+        self, topics: Sequence[InternalTopic], *, replication_factor: int
+    ) -> Mapping[str, str]:
+        """Create topics, and wait until they have leaders."""
+        named = ", ".join(topic.name for topic in topics)
+        wanted = [
+            NewTopic(topic.name, topic.partitions, 1, topic_configs=dict(topic.configs))
+            for topic in topics
+        ]
+        for topic in wanted:
+            # The constructor refuses -1, the broker's own default; the request takes it (KIP-464).
+            topic.replication_factor = replication_factor
+        said = self._asked(f"{named} cannot be created", self._admin.create_topics(wanted))
+        failed = {
+            name: f"internal topic {name} cannot be created: {text or f'error {error}'}; grant "
+            "CREATE on the cluster or create it yourself"
+            for name, error, text in (tuple(row)[:3] for row in said.topic_errors)
+            # Another leader was faster: its topic is checked like any that was there before.
+            if error not in {0, _EXISTS}
+        }
+        made = [topic.name for topic in topics if topic.name not in failed]
+        self._asked(f"{', '.join(made)} got no leaders", self._led(made))
+        return failed
+
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """End offsets, uncommitted records included."""
+        asked = [ClientPartition(p.topic, p.partition) for p in partitions]
+        said = self._asked("end offsets cannot be read", self._consumer.end_offsets(asked))
+        return {TopicPartition(p.topic, p.partition): at for p, at in said.items()}
+
+    def committed(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """The group's committed offsets."""
+        asked = [ClientPartition(p.topic, p.partition) for p in partitions]
+        said = self._asked(
+            "committed offsets cannot be read",
+            self._admin.list_consumer_group_offsets(self._group_id, partitions=asked),
+        )
+        found = {TopicPartition(p.topic, p.partition): at.offset for p, at in said.items()}
+        return {partition: max(0, found.get(partition, 0)) for partition in partitions}
+
+    def close(self) -> None:
+        """Close every connection, and the event loop."""
+        if self._loop.is_closed():
+            return
+        for client, close in ((self._consumer, "stop"), (self._admin, "close")):
+            if client is not None:
+                with suppress(ClusterUnavailable):
+                    self._asked("closing failed", getattr(client, close)())
+        self._loop.close()
+
+    async def _open(self) -> None:
+        self._admin = AIOKafkaAdminClient(**self._settings)
+        await self._admin.start()
+        self._consumer = AIOKafkaConsumer(**self._settings, enable_auto_commit=False)
+        await self._consumer.start()
+
+    async def _rows(self, topics: Sequence[str]) -> list[dict[str, Any]]:
+        # All topics: a broker creates those that aiokafka asks for by name, with its own defaults.
+        rows: list[dict[str, Any]] = await self._admin.describe_topics(None)
+        return [row for row in rows if row["topic"] in topics]
+
+    async def _led(self, topics: Sequence[str]) -> None:
+        """Until every partition has a leader; the deadline ends it."""
+        while not await self._have_leaders(topics):  # noqa: ASYNC110 the cluster tells nobody
+            await asyncio.sleep(_POLL_S)
+
+    async def _have_leaders(self, topics: Sequence[str]) -> bool:
+        rows = await self._rows(topics)
+        leaders = [part["leader"] for row in rows for part in row["partitions"]]
+        return len(rows) == len(topics) and min(leaders, default=0) >= 0
+
+    def _asked(self, what: str, work: Coroutine[Any, Any, _Value]) -> _Value:
+        try:
+            return self._loop.run_until_complete(asyncio.wait_for(work, _DEADLINE_S))
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise ClusterUnavailable(
+                f"{what}: {type(error).__name__}: {error}".rstrip(": ")
+            ) from error
