@@ -21,6 +21,7 @@ from system_tests.live.ownership import Incarnation
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 from system_tests.live.producer import WordProducer
 from system_tests.live.records import processed_counts
+from system_tests.live.replacing import replace_brokers
 from system_tests.live.steps import ProbingStep, probing_steps
 from system_tests.live.verdict import Evidence, Verdict, judge, version_bound
 from system_tests.live.world import open_world
@@ -107,7 +108,7 @@ class LiveBounce:
             SurroundingsError: no broker, a port in use, a topic that cannot be made.
         """
         with ExitStack() as stack:
-            world = stack.enter_context(open_world(self._options))
+            self._world = world = stack.enter_context(open_world(self._options))
             self._crew = Crew(
                 self._names,
                 bootstrap_servers=world.bootstrap_servers,
@@ -123,6 +124,7 @@ class LiveBounce:
                 topic=world.topic,
                 partitions=self._options.partitions,
                 rate=self._options.rate,
+                supervised=self._options.replace_brokers,
             )
             stack.callback(self._producer.close)
             began_s = monotonic()
@@ -189,6 +191,9 @@ class LiveBounce:
         for position, name in enumerate(order):
             if position == half and self._options.kill is not None and not self._killed:
                 done.add(self._kill_one(stage))
+            if position == half and self._options.replace_brokers:
+                replace_brokers(self._crew, self._world, self._options.settle_timeout_s)
+                self._settle()
             if name not in done:
                 self._crew.stop(name)
                 self._crew.start(name, stage)

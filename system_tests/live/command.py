@@ -61,6 +61,7 @@ Examples:
   rolling-bounce live --from 2.8 --to native --broker kafka:3.9    on a real Kafka
   rolling-bounce live --from 3.1 --to native --members 4 --client mixed     two clients, one group
   rolling-bounce live --from 2.3 --to native --protocol cooperative         in two bounces
+  rolling-bounce live --from 3.1 --to native --replace-brokers              brokers come and go
   rolling-bounce live --from native --to next --static                      without a rebalance
 
 \b
@@ -118,6 +119,11 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     "--hold-back",
     is_flag=True,
     help="Hold the group at v11; after the bounce raise its level and lower it again.",
+)
+@click.option(
+    "--replace-brokers",
+    is_flag=True,
+    help="In the middle of each bounce, put new brokers in place of all (KIP-1102).",
 )
 @click.option("--garbage", is_flag=True, help="Let a foreign member in that nobody can read.")
 @click.option(
@@ -223,6 +229,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         kill=given["kill"],
         garbage=given["garbage"],
         hold_back=given["hold_back"],
+        replace_brokers=given["replace_brokers"],
         bootstrap_server=given["bootstrap_server"],
         broker=broker,
         port=given["port"],
@@ -268,6 +275,17 @@ _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
     (
         lambda given: given["bootstrap_server"] is not None and given["broker"] is not None,
         "--broker starts one and --bootstrap-server names one; leave one of them out",
+    ),
+    (
+        lambda given: (
+            given["replace_brokers"]
+            and (given["bootstrap_server"] is not None or given["broker"] is not None)
+        ),
+        "--replace-brokers needs the embedded brokers; leave --bootstrap-server and --broker out",
+    ),
+    (
+        lambda given: given["offline"] and given["replace_brokers"],
+        "--replace-brokers needs a rolling bounce; leave --offline out",
     ),
     (
         lambda given: not isfinite(given["rate"]) or not isfinite(given["timeout_s"]),

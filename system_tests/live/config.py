@@ -14,6 +14,7 @@ class MemberConfig:
         rebalance_protocol: "eager" or "cooperative", as the adapter takes it.
         process_id: kept over restarts, as Kafka Streams keeps it in its state directory.
         group_instance_id: of a static member, or None.
+        supervised: its client goes back to its bootstrap servers when all brokers are gone.
         hold_back: the group starts held at Kafka's newest version and looks for its level.
     """
 
@@ -26,6 +27,7 @@ class MemberConfig:
     rebalance_protocol: str
     process_id: str
     group_instance_id: str | None
+    supervised: bool
     hold_back: bool
     session_timeout_ms: int
     heartbeat_interval_ms: int

@@ -239,6 +239,7 @@ class Crew:
                 upgrade_from=stage.upgrade_from,
                 rebalance_protocol=rebalance_protocol,
                 process_id=self._process_ids[name],
+                supervised=self._options.replace_brokers and name != FOREIGN,
                 hold_back=self._options.hold_back and name != FOREIGN,
                 group_instance_id=name if self._options.static and name != FOREIGN else None,
                 session_timeout_ms=self._options.session_timeout_ms,

@@ -20,6 +20,7 @@ __all__ = [
     "EVENTS",
     "AnswersDecided",
     "AssignmentTaken",
+    "BeganAgain",
     "Event",
     "MemberFailed",
     "MemberReady",
@@ -111,6 +112,14 @@ class OffsetsCommitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeganAgain:
+    """The client went back to its bootstrap servers; `rule` as in `probing.rebootstrap`."""
+
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberStopped:
     """Clean end: the consumer is closed and has left the group."""
 
@@ -129,6 +138,7 @@ Event = (
     | PartitionsLost
     | RecordsProcessed
     | OffsetsCommitted
+    | BeganAgain
     | MemberStopped
     | MemberFailed
 )
@@ -147,6 +157,7 @@ EVENTS: Mapping[str, type[Event]] = {
         PartitionsLost,
         RecordsProcessed,
         OffsetsCommitted,
+        BeganAgain,
         MemberStopped,
         MemberFailed,
     )

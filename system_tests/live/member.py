@@ -22,12 +22,13 @@ from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.rebootstrap_kafka_python import supervise
 from encoding import RebalanceError
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
 from system_tests.live.life import EXIT_FAILED, run_member
 from system_tests.live.reporter import Reporter
-from system_tests.live.work import Work, build_assignor
+from system_tests.live.work import Work, build_assignor, tell_rebootstraps
 
 # A join that ends between two polls is thrown away by the client, so one poll must outlast it.
 _POLL_MS = 1000
@@ -64,6 +65,7 @@ def build_consumer(config: MemberConfig, assignor: Any) -> KafkaConsumer:
         session_timeout_ms=config.session_timeout_ms,
         heartbeat_interval_ms=config.heartbeat_interval_ms,
         fetch_max_wait_ms=100,
+        reconnect_backoff_max_ms=1_000,
         metrics_enabled=False,
     )
 
@@ -80,6 +82,8 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
     assignor = build_assignor(config, report, StreamsAssignor)
     consumer = build_consumer(config, assignor)
     assignor.attach(consumer)
+    if config.supervised:
+        supervise(consumer, listener=tell_rebootstraps(report))
     # Fetched before the first join: a leader that does not know the topic has nothing to hand out.
     consumer.partitions_for_topic(config.topic)
     consumer.subscribe([config.topic], listener=_Listener(work))

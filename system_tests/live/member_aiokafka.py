@@ -15,11 +15,12 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaError
 
 from assignor.adapters.aiokafka import StreamsAssignor
+from assignor.adapters.rebootstrap_aiokafka import supervise
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
 from system_tests.live.life import EXIT_FAILED, run_member
 from system_tests.live.reporter import Reporter
-from system_tests.live.work import Work, build_assignor
+from system_tests.live.work import Work, build_assignor, tell_rebootstraps
 
 _POLL_MS = 200
 _ERROR_PAUSE_S = 0.2
@@ -70,6 +71,8 @@ class _Member:
         self._report(events.MemberReady(protocol=self._assignor.name))
         try:
             await consumer.start()
+            if config.supervised:
+                supervise(consumer, listener=tell_rebootstraps(self._report))
             await self._go_on(consumer, at_work, stopping)
         except KafkaError as error:
             if self._assignor.failed is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
+    BeganAgain,
     MemberFailed,
     PartitionsLost,
     RejoinRequested,
@@ -81,6 +82,9 @@ class Narrator:
             case PartitionsLost(partitions=partitions):
                 listed = " ".join(str(partition) for partition in partitions)
                 text = f"{member} was thrown out of the group and lost partitions {listed}"
+                yield self.line(text, at_ms=report.at_ms)
+            case BeganAgain(rule=rule):
+                text = f"{member} begins again at its bootstrap servers: {rule}"
                 yield self.line(text, at_ms=report.at_ms)
             case MemberFailed(why=why):
                 for at_ms, text in self._undated.pop(member, ()):

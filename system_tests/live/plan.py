@@ -51,7 +51,8 @@ class LiveOptions:
 
     `broker` is the release of a real Kafka broker to start, or None for the embedded one; `client`
     is the library that members run on, or "mixed"; `static` members carry a group.instance.id;
-    `hold_back` raises and lowers the group's level after the bounce.
+    `hold_back` raises and lowers the group's level after the bounce; `replace_brokers` puts new
+    brokers on new ports in place of all that run, in the middle of each bounce.
     """
 
     members: int = 3
@@ -65,6 +66,7 @@ class LiveOptions:
     kill: str | None = None
     garbage: bool = False
     hold_back: bool = False
+    replace_brokers: bool = False
     bootstrap_server: str | None = None
     broker: str | None = None
     port: int = 0

@@ -9,6 +9,8 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from assignor.adapters.rebootstrap_kafka_python import supervise
+
 _WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
 _FLUSH_S = 10.0
 
@@ -20,7 +22,15 @@ class WordProducer:
         failed: why a record could not be written, or None.
     """
 
-    def __init__(self, *, bootstrap_servers: str, topic: str, partitions: int, rate: float) -> None:
+    def __init__(
+        self,
+        *,
+        bootstrap_servers: str,
+        topic: str,
+        partitions: int,
+        rate: float,
+        supervised: bool = False,
+    ) -> None:
         self.failed: str | None = None
         self._topic = topic
         self._partitions = partitions
@@ -34,7 +44,10 @@ class WordProducer:
             acks="all",
             linger_ms=0,
             metrics_enabled=False,
+            reconnect_backoff_max_ms=1_000,
         )
+        if supervised:
+            supervise(self._producer)
         self._thread = threading.Thread(target=self._run, name="words", daemon=True)
 
     def start(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from assignor import Topology
 from assignor.adapters.level_sources import GroupLevels
+from assignor.adapters.rebootstrap import Listener, Rebootstrapped, RebootstrapRequiredError
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
 from system_tests.live.reporter import Reporter, now_ms
@@ -22,6 +23,16 @@ class Record(Protocol):
 
     offset: int
     value: bytes
+
+
+def tell_rebootstraps(report: Reporter) -> Listener:
+    """Make a supervisor's listener that reports every rebootstrap."""
+
+    def listener(what: Rebootstrapped | RebootstrapRequiredError) -> None:
+        if isinstance(what, Rebootstrapped):
+            report(events.BeganAgain(rule=what.rule, why=what.why))
+
+    return listener
 
 
 class Work:

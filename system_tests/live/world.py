@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -17,15 +17,22 @@ _TOPIC = "words"
 _GROUP = "word-count"
 _CONNECT_MS = 5000
 _UNIQUE = 8
+_REPLACED_NODES = 3
+_Brokers = tuple[str, Callable[[], object] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A broker with an empty topic, and the names to use on it."""
+    """A broker with an empty topic, and the names to use on it.
+
+    `replace_brokers` puts new brokers in place of all, behind the same bootstrap servers; None
+    where the brokers are not ours to replace.
+    """
 
     bootstrap_servers: str
     group_id: str
     topic: str
+    replace_brokers: Callable[[], object] | None = None
 
 
 @contextmanager
@@ -47,16 +54,26 @@ def open_world(options: LiveOptions) -> Iterator[World]:
             yield world
         return
     broker = _embedded_broker if options.broker is None else _real_broker
-    with broker(options) as bootstrap_servers:
-        world = World(bootstrap_servers=bootstrap_servers, group_id=_GROUP, topic=_TOPIC)
+    with broker(options) as (bootstrap_servers, replace_brokers):
+        world = World(
+            bootstrap_servers=bootstrap_servers,
+            group_id=_GROUP,
+            topic=_TOPIC,
+            replace_brokers=replace_brokers,
+        )
         with _topic(world, options.partitions, keep=True):
             yield world
 
 
 @contextmanager
-def _embedded_broker(options: LiveOptions) -> Iterator[str]:
+def _embedded_broker(options: LiveOptions) -> Iterator[_Brokers]:
+    config = BrokerConfig(ports=(options.port,))
+    if options.replace_brokers:
+        config = BrokerConfig(
+            nodes=_REPLACED_NODES, bootstrap_listener=True, bootstrap_port=options.port
+        )
     try:
-        context = running_broker(BrokerConfig(ports=(options.port,)))
+        context = running_broker(config)
         broker = context.__enter__()
     except OSError as error:
         raise SurroundingsError(
@@ -65,17 +82,17 @@ def _embedded_broker(options: LiveOptions) -> Iterator[str]:
             "choose another --port, or 0 for a free one"
         ) from error
     try:
-        yield ",".join(broker.bootstrap_servers)
+        yield ",".join(broker.bootstrap_servers), broker.replace_nodes
     finally:
         context.__exit__(None, None, None)
 
 
 @contextmanager
-def _real_broker(options: LiveOptions) -> Iterator[str]:
+def _real_broker(options: LiveOptions) -> Iterator[_Brokers]:
     from system_tests.real.broker import running_real_broker  # noqa: PLC0415 others need no Java
 
     with running_real_broker(options.broker or "", port=options.port) as broker:
-        yield broker.bootstrap_servers
+        yield broker.bootstrap_servers, None
 
 
 @contextmanager

@@ -59,6 +59,7 @@ def test_a_member_configuration_survives_its_line_of_json():
         upgrade_from=None,
         rebalance_protocol="cooperative",
         process_id="00000000-0000-4000-8000-000000000000",
+        supervised=False,
         hold_back=False,
         group_instance_id="i-1",
         session_timeout_ms=6000,
