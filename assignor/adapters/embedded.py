@@ -35,10 +35,11 @@ from assignor.state import Strategy
 from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
 from encoding import KAFKA_VERSIONS, AssignorError
-from probing import protocol_level
+from probing import PersistedSettings, protocol_level
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     FIRST_EPOCH,
+    PERSISTENT_METADATA,
     UNKNOWN_LEVELS,
     FinalizedLevels,
     LookNumbers,
@@ -62,6 +63,10 @@ class EmbeddedAssignor(SharedAssignor):
         state_dir: directory for state, locked for this process: its process id outlives restarts,
             and so does the version that the group agreed on.
         process_id: identity of the process, where there is no state directory.
+        persistent_metadata_version: in which formats the state directory is written (KIP-384); None
+            is `message_format_version`. Once raised and written it cannot go back. A finalized
+            level of that name goes before it.
+        message_format_version: the conservative value; not above the other.
         internal_topics: how changelogs and repartition topics are created. They exist, with the
             right partition counts, before a task that needs them is handed out. None: they are
             somebody else's care, and lags are not known.
@@ -91,6 +96,8 @@ class EmbeddedAssignor(SharedAssignor):
         application_id: str,
         state_dir: str | Path | None = None,
         process_id: UUID | None = None,
+        persistent_metadata_version: int | None = None,
+        message_format_version: int = 1,
         internal_topics: InternalTopicSettings | None = KAFKA_STREAMS_TOPICS,
         strategy: Strategy | None = None,
         level_source: LevelSource | None = None,
@@ -98,7 +105,12 @@ class EmbeddedAssignor(SharedAssignor):
         hold_back: bool = False,
         **settings: Any,
     ) -> None:
-        self._directory = home = None if state_dir is None else ProcessDirectory(state_dir)
+        persisted = PersistedSettings(
+            message_format_version=message_format_version,
+            persistent_metadata_version=persistent_metadata_version,
+        )
+        home = None if state_dir is None else ProcessDirectory(state_dir, persisted)
+        self._directory = home
         if home is not None:
             process_id = process_id or home.process_id
         try:
@@ -258,6 +270,9 @@ class EmbeddedAssignor(SharedAssignor):
             directory = self._directory
             # Written when the version changes only, so that a restart costs no rebalance for it.
             self._guarded(lambda: directory.remember(self._member.state.used_version))
+            level = self.levels.level_of(PERSISTENT_METADATA)
+            if level > 0:
+                self._guarded(lambda: directory.follow(level))
 
     def _leave_directory(self) -> None:
         if self._directory is not None:

@@ -5,23 +5,22 @@ lies. Two processes with one id would be taken for one client, so the directory 
 long as it is used. All consumers of one process share the claim.
 """
 
-import json
 import re
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
 from filelock import FileLock, Timeout
 
 from assignor.embedding.errors import StateDirectoryLocked
-from assignor.stores import StoreError, read_sealed, write_sealed
+from assignor.stores import ProcessRecord, StateStores, StoreError
 from encoding import TaskId
+from probing import PersistedSettings
 
-_FILE = "process"
 _LOCK = "process.lock"
-_MAGIC = b"SRPROC01"
-_LIMIT = 4096
-_FORMAT = 1
+_CONSERVATIVE = PersistedSettings()
 _TASK_DIR = re.compile(r"(\d{1,9})_(\d{1,9})")
 
 
@@ -30,17 +29,17 @@ class ProcessDirectory:
 
     Attributes:
         path: the directory.
-        process_id: the same as long as the directory exists.
-        remembered_version: the assignment version last agreed, or None; a restarted member that
-            writes it needs no rebalance for the version.
+        stores: what is persisted here, in the formats that are set (KIP-384): checkpoints and the
+            routing view besides the identity.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, persisted: PersistedSettings = _CONSERVATIVE) -> None:
         """Lock the directory and read the identity, or make one.
 
         Raises:
             StateDirectoryLocked: another process is in it.
-            StoreError: it cannot be read or written, or its content is broken.
+            StoreError: it cannot be read or written, its content is broken, or the settings are
+                below what was written in it before.
         """
         self.path = Path(path).resolve()
         try:
@@ -54,11 +53,23 @@ class ProcessDirectory:
             raise StoreError(f"state directory {self.path}: {error.strerror or error}") from error
         self._closed = False
         self._writing = threading.Lock()
+        self._followed: int | None = None
         try:
-            self.process_id, self.remembered_version = self._read()
+            self.stores = StateStores(self.path, persisted, now_ms=_now_ms())
+            self._record = self._read()
         except StoreError:
             self.close()
             raise
+
+    @property
+    def process_id(self) -> UUID:
+        """Who the process is."""
+        return self._record.process_id
+
+    @property
+    def remembered_version(self) -> int | None:
+        """The assignment version last agreed."""
+        return self._record.remembered_version
 
     def remember(self, version: int) -> None:
         """Keep the assignment version that the group agreed on.
@@ -68,8 +79,21 @@ class ProcessDirectory:
         """
         with self._writing:
             if version != self.remembered_version and not self._closed:
-                self._write(self.process_id, version)
-                self.remembered_version = version
+                record = replace(self._record, remembered_version=version)
+                self.stores.write_process(record)
+                self._record = record
+
+    def follow(self, persistent_version: int) -> None:
+        """Write the formats of the version that the group's leader finalized (KIP-384).
+
+        Raises:
+            StoreError: this release does not know it, or the disk refused.
+        """
+        with self._writing:
+            if persistent_version != self._followed and not self._closed:
+                self.stores.follow(persistent_version, now_ms=_now_ms())
+                self.stores.write_process(self._record)
+                self._followed = persistent_version
 
     def task_dir(self, task: object) -> Path:
         """The directory for a task's state (made if need be), as Kafka Streams names it: `0_1`."""
@@ -88,22 +112,13 @@ class ProcessDirectory:
             self._closed = True
             self._lock.release()
 
-    def _read(self) -> tuple[UUID, int | None]:
-        place = self.path / _FILE
-        body = read_sealed(place, _MAGIC, limit=_LIMIT)
-        if body is None:
-            made = uuid4()
-            self._write(made, None)
-            return made, None
-        try:
-            said = json.loads(body)
-            version = said["remembered_version"]
-            return UUID(said["process_id"]), None if version is None else int(version)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(
-                f"{place} names no process ({error}); delete it to start as a new process"
-            ) from error
+    def _read(self) -> ProcessRecord:
+        found = self.stores.read_process()
+        if found is None:
+            found = ProcessRecord(process_id=uuid4(), made_at_ms=_now_ms())
+            self.stores.write_process(found)
+        return found
 
-    def _write(self, process_id: UUID, version: int | None) -> None:
-        said = {"format": _FORMAT, "process_id": str(process_id), "remembered_version": version}
-        write_sealed(self.path / _FILE, _MAGIC, json.dumps(said).encode())
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -8,6 +8,7 @@ import pytest
 from assignor.embedding import ProcessDirectory, StateDirectoryLocked
 from assignor.stores import StoreError
 from encoding import TaskId
+from probing import PersistedSettings
 
 OTHER = """
 import sys
@@ -78,7 +79,7 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path):
 
 
 def test_broken_content_is_refused_and_lets_go_of_the_lock(tmp_path):
-    (tmp_path / "process").write_bytes(b"not sealed at all")
+    (tmp_path / "kafka-streams-process-metadata").write_bytes(b"not sealed at all")
     for _ in range(2):
         with pytest.raises(StoreError, match="process"):
             ProcessDirectory(tmp_path)
@@ -96,3 +97,31 @@ def test_state_of_a_task_has_a_directory_of_the_tasks_name(tmp_path):
     assert place.task_dir(TaskId(0, 1)) == tmp_path.resolve() / "0_1"
     assert place.task_dir(TaskId(0, 1)).is_dir()
     place.close()
+
+
+def test_formats_are_written_as_set_and_never_lower_than_before(tmp_path):
+    persisted = PersistedSettings(persistent_metadata_version=2)
+    place = ProcessDirectory(tmp_path, persisted)
+    first = place.process_id
+    place.close()
+    with pytest.raises(StoreError, match=r"version=1 would go back: version 2"):
+        ProcessDirectory(tmp_path)
+    again = ProcessDirectory(tmp_path, persisted)
+    assert again.process_id == first
+    again.close()
+
+
+def test_a_finalized_level_goes_before_the_setting_and_is_kept(tmp_path):
+    place = ProcessDirectory(tmp_path)
+    file = tmp_path / "kafka-streams-process-metadata"
+    assert file.read_bytes().startswith(b"{")
+    place.follow(2)
+    assert file.read_bytes().startswith(b"SRPROC01")
+    before = file.stat().st_mtime_ns
+    place.follow(2)
+    assert file.stat().st_mtime_ns == before
+    place.follow(1)
+    place.close()
+    assert file.read_bytes().startswith(b"SRPROC01")
+    with pytest.raises(StoreError, match=r"is unknown|does not read"):
+        ProcessDirectory(tmp_path, PersistedSettings(persistent_metadata_version=2)).follow(9)
