@@ -17,6 +17,7 @@ from assignor.consumer_protocol import (
 )
 from assignor.inspection_releases import releases_writing
 from assignor.inspection_values import AnswerLook, DescribedMember, MemberLook
+from assignor.levels import levels_said
 from encoding import (
     Assignment,
     AssignorError,
@@ -33,6 +34,7 @@ from encoding import (
     task_order,
 )
 from probing import EARLIEST_NATIVE_VERSION
+from probing.features import UNKNOWN_LEVELS
 
 _THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
 # Of a member in the group's record: two timeouts, and lengths of four texts and two blobs.
@@ -135,6 +137,9 @@ def look_at_answer(data: bytes) -> tuple[AnswerLook, str]:
         common=value.commonly_supported_version,
         native=native is not None,
         next_version=0 if native is None else native.next_version,
+        levels=UNKNOWN_LEVELS
+        if native is None
+        else levels_said(native.feature_levels, native.feature_epoch),
         partitions=assigned.partitions,
         active=active,
         standby=tuple(sorted(value.standby_tasks, key=task_order)),
@@ -220,6 +225,7 @@ def _native_fields(native: NativeSubscription) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "native": native.latest_supported_version,
         "pin": native.pinned_version,
+        "levels": levels_said(native.adopted_levels, native.adopted_epoch),
         "end_sums": native.end_offset_sums,
         "fingerprint": native.fingerprint.hex(),
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from assignor.budget import GROUP_RECORD_LIMIT
 from encoding import NO_REBALANCE, HostInfo, TaskId, TaskOffsetSums, TopicPartition
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 STREAMS_PROTOCOL = "stream"
 """Name of the assignor in a Kafka Streams group, and of ours."""
@@ -103,6 +104,7 @@ class AnswerLook:
         version, common: the two numbers; 0 where it could not be read.
         native: whether native content came with it, which only a leader of ours sends.
         next_version: what it is told to write next time; 0: not said.
+        levels: finalized levels that it is told (leaders of ours only).
         partitions: of the consumer protocol, sorted.
         active, standby: its tasks, sorted, each once; warm-ups are among the standbys.
         warmup: those that only warm up; None where the leader does not tell, as JVM leaders.
@@ -118,6 +120,7 @@ class AnswerLook:
     common: int = 0
     native: bool = False
     next_version: int = 0
+    levels: FinalizedLevels = UNKNOWN_LEVELS
     partitions: tuple[TopicPartition, ...] = ()
     active: tuple[TaskId, ...] = ()
     standby: tuple[TaskId, ...] = ()
@@ -139,6 +142,7 @@ class MemberLook:
         client: its client id without what Kafka Streams appends for a thread.
         used, supported: the two numbers of its subscription; 0 where nothing could be read.
         native: the highest native version that it reads; None: not one of ours.
+        levels: finalized levels that it goes by (ours only).
         pin: version that it says `upgrade.from` pins it to (ours only).
         consumer_version: of the consumer protocol that it writes; -1: unreadable.
         evidence: which releases write so.
@@ -158,6 +162,7 @@ class MemberLook:
     used: int = 0
     supported: int = 0
     native: int | None = None
+    levels: FinalizedLevels = UNKNOWN_LEVELS
     pin: int | None = None
     consumer_version: int = -1
     evidence: ReleaseEvidence = ReleaseEvidence()
@@ -249,12 +254,17 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsLook:
-    """What the group speaks, what it could speak, and who holds it down."""
+    """What the group speaks, what it could speak, and who holds it down.
+
+    `level` is the finalized level of the assignment protocol, None while there is none; it holds
+    down members of ours only.
+    """
 
     in_force: int
     possible: int
     holders: tuple[Holder, ...]
     sentence: str
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,17 @@ from typing import Final
 
 from assignor.inspection_members import labels
 from assignor.inspection_values import Holder, LeaderLook, MemberLook, VersionsLook
-from probing import EARLIEST_NATIVE_VERSION, UNKNOWN_VERSION
+from probing import EARLIEST_NATIVE_VERSION, UNKNOWN_VERSION, protocol_level
+from probing.features import UNKNOWN_LEVELS, group_levels
 
 PINNED: Final = "forgotten pin"
 OLD: Final = "old program"
 EITHER: Final = "pin or old program"
+
+_CAPPED: Final = (
+    "the finalized level of assignment.protocol is {}, and all read {}: "
+    "`assignor features` raises it"
+)
 
 
 def look_at_versions(members: Sequence[MemberLook]) -> VersionsLook | None:
@@ -32,11 +38,17 @@ def look_at_versions(members: Sequence[MemberLook]) -> VersionsLook | None:
         possible = max(_could(one) for one in kafkas)
     holders = _holders(readable, lowest, possible)
     in_force = min((one.answer.version for one in readable if one.answer.version), default=lowest)
+    said = [levels for one in readable for levels in (one.levels, one.answer.levels)]
+    level = protocol_level(group_levels(UNKNOWN_LEVELS, said))
+    is_capped = not kafkas and level is not None and in_force <= level < possible
     return VersionsLook(
         in_force=in_force,
         possible=possible,
         holders=holders,
-        sentence=_sentence(readable, kafkas, in_force, possible, holders),
+        sentence=f"version {in_force}; {_CAPPED.format(level, possible)}"
+        if is_capped and not holders
+        else _sentence(readable, kafkas, in_force, possible, holders),
+        level=level,
     )
 
 

@@ -141,7 +141,7 @@ def _rendered(
     looks: Sequence[GroupInspection], given: dict[str, Any], width: int
 ) -> RenderableType:
     if given["everything"]:
-        return render_groups(looks, width=width) if looks else Text("the cluster has no groups")
+        return render_groups(looks) if looks else Text("the cluster has no groups")
     now_ms = int(time.time() * 1000)
     return render_group(looks[0], width=width, now_ms=now_ms, tasks=given["tasks"])
 

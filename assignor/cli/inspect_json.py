@@ -68,6 +68,7 @@ def _version(look: VersionsLook) -> dict[str, Any]:
     return {
         "in_force": look.in_force,
         "possible": look.possible,
+        "finalized_level": look.level,
         "sentence": look.sentence,
         "held_by": [
             {

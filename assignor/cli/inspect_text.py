@@ -6,20 +6,27 @@ Columns that do not fit are left out from the right, those that say where a clie
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from assignor.cli.assign_text import short_id
 from assignor.inspection import is_broker_side
 from assignor.inspection_members import thread_name
 from assignor.inspection_routing import few
-from assignor.inspection_values import ClientLook, GroupInspection, MemberLook
+from assignor.inspection_values import ClientLook, GroupInspection, LeaderLook, MemberLook
 from encoding import NO_REBALANCE, UNKNOWN_VERSION, TaskId
 
 WIDE = 120
 """Columns of a terminal from which on a table says where each client is, too."""
 
+_RELEASE_WIDTH = 11
+_RELEASE_WRAPPED = 18
+_ANY_WIDTH = 10_000
+_NAME_MOST = 24
+_NAME_LEAST = 8
+_THREAD = "  Thread-10"
 _BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
 
 
@@ -44,7 +51,7 @@ def render_group(look: GroupInspection, *, width: int, now_ms: int, tasks: bool)
     return Group(*parts)
 
 
-def render_groups(looks: Sequence[GroupInspection], *, width: int) -> Table:
+def render_groups(looks: Sequence[GroupInspection]) -> Table:
     """One row a group."""
     table = _table("group", "state", "assignor", right=("members", "lag"))
     table.add_column("version", no_wrap=True)
@@ -70,7 +77,6 @@ def render_groups(looks: Sequence[GroupInspection], *, width: int) -> Table:
             version,
             Text("; ".join(filter(None, (said, notes))), style="yellow"),
         )
-    table.width = min(width, 160)
     return table
 
 
@@ -95,9 +101,7 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
     if look.versions is not None:
         yield "version", look.versions.sentence.removeprefix("version ")
     if look.leader is not None:
-        who = few(look.leader.candidates) if look.leader.candidates else "not known"
-        perhaps = "" if look.leader.known else "one of "
-        yield "leader", f"{perhaps if look.leader.candidates else ''}{who} ({look.leader.why})"
+        yield "leader", f"{_leader(look.leader, len(look.members))} ({look.leader.why})"
     if look.is_streams:
         yield "next", _next(look.next_rebalance_ms, now_ms)
     why = "" if look.facts.committed else " (no offset is committed, or none may be seen)"
@@ -108,6 +112,13 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
         "record",
         f"about {look.record_bytes:,} of {look.record_limit:,} bytes ({share:.1f} %{assumed})",
     )
+
+
+def _leader(look: LeaderLook, members: int) -> str:
+    if look.known:
+        return look.candidates[0]
+    is_narrowed = 0 < len(look.candidates) < members
+    return f"one of {few(look.candidates)}" if is_narrowed else "not known"
 
 
 def _next(next_ms: int, now_ms: int) -> str:
@@ -134,19 +145,46 @@ def _clients(look: GroupInspection, width: int) -> Table:
     has_warmups = any(one.warmup is not None for one in look.clients)
     table = _table("client", "wrote", "got", "release")
     table.columns[0].overflow = "ellipsis"
-    for index in (0, 1, 2):
-        table.columns[index].no_wrap = True
-    for name in ("active", "standby", *["warm-up"] * has_warmups, "lag", "behind"):
+    for column in table.columns[:3]:
+        column.no_wrap = True
+    table.columns[3].min_width = _RELEASE_WIDTH
+    for name in ("active", "standby", *["warm"] * has_warmups, "lag", "behind"):
         table.add_column(name, justify="right", no_wrap=True)
     places = [_places(one) for one in look.members] if width >= WIDE else []
     shown = [name for name in _PLACES if any(place[name] for place in places)]
     for name in shown:
         table.add_column(name, overflow="fold")
+    names = client_names(look)
     for client in look.clients:
         for row, member in _client_rows(client, has_warmups=has_warmups):
+            first = row[0] or Text(names[client.process], style="bold")
             place = _places(member)
-            table.add_row(*row, *(place[name] for name in shown))
+            table.add_row(first, *row[1:], *(place[name] for name in shown))
+    _shrink(table, width, longest=max(len(name) for name in (*names.values(), _THREAD)))
     return table
+
+
+def _shrink(table: Table, width: int, *, longest: int) -> None:
+    """Make a table fit: releases are wrapped first, then names of clients are cut."""
+    console = Console(width=_ANY_WIDTH)
+    if console.measure(table).maximum > width:
+        table.columns[3].max_width = _RELEASE_WRAPPED
+    excess = console.measure(table).maximum - width
+    if excess > 0:
+        table.columns[0].max_width = max(_NAME_LEAST, longest - excess)
+
+
+def client_names(look: GroupInspection) -> dict[str, str]:
+    """Process -> a name that fits a column.
+
+    Of long client ids, as Kafka Streams makes them, that is the shortest start that tells them
+    apart.
+    """
+    clients = [one.client for one in look.clients]
+    return {
+        one.process: short_id(one.client, clients) if len(one.client) > _NAME_MOST else one.client
+        for one in look.clients
+    }
 
 
 _PLACES = ("rack", "tags", "endpoint", "host")
@@ -167,10 +205,10 @@ def _client_rows(
     behind = max((lag for lag in client.state_lags.values() if lag is not None), default=None)
     yield (
         [
-            Text(client.client, style="bold"),
+            "",
             *(("", "", "") if several else (_wrote(first), _got(first), _release(first))),
             str(len(client.active)),
-            str(len(client.standby) - len(client.warmup or ())),
+            _kept(client.standby, client.warmup),
             *[_counted(client.warmup)] * has_warmups,
             _number(client.lag),
             _number(behind) if client.state_lags else "",
@@ -181,10 +219,10 @@ def _client_rows(
         answer = one.answer
         yield (
             [
-                f"  {thread_name(one.described) or one.described.member_id}",
+                f"  {thread_name(one.described).removeprefix('Stream') or one.described.member_id}",
                 *(_wrote(one), _got(one), _release(one)),
                 str(len(answer.active)),
-                str(len(answer.standby) - len(answer.warmup or ())),
+                _kept(answer.standby, answer.warmup),
                 *[_counted(answer.warmup)] * has_warmups,
                 *("", ""),
             ],
@@ -201,14 +239,25 @@ def _wrote(look: MemberLook) -> str:
 
 
 def _got(look: MemberLook) -> str:
-    told = f", then {look.answer.next_version}" if look.answer.next_version != look.used else ""
-    told = told if look.answer.next_version else ""
-    return f"{look.answer.version}{told}" if look.answer.version else "?"
+    if not look.answer.version:
+        return "?"
+    following = look.answer.next_version
+    is_told = following not in (0, look.used)
+    return (
+        f"{look.answer.version} \N{RIGHTWARDS ARROW} {following}"
+        if is_told
+        else f"{look.answer.version}"
+    )
 
 
 def _release(look: MemberLook) -> Text:
     is_odd = bool(look.evidence.pinned) or look.pin is not None or bool(look.unreadable)
     return Text(look.evidence.spelled, style="yellow" if is_odd else "")
+
+
+def _kept(standby: Sequence[TaskId], warmup: Sequence[TaskId] | None) -> str:
+    """Standby tasks that are no warm-ups."""
+    return str(len(set(standby) - set(warmup or ())))
 
 
 def _counted(tasks: Sequence[TaskId] | None) -> str:
@@ -231,7 +280,7 @@ def _stock(look: GroupInspection, width: int) -> Table:
 
 
 def _tasks(look: GroupInspection) -> Table:
-    names = {one.process: one.client for one in look.clients}
+    names = client_names(look)
     table = _table("task", "reads", "runs on", "copies on", right=("lag", "state"))
     table.columns[0].no_wrap = True
     for one in look.tasks:

@@ -3,7 +3,7 @@
 import pytest
 
 from assignor.inspection import inspect_group
-from encoding import NativeSubscription, TaskId
+from encoding import NativeAssignment, NativeSubscription, TaskId
 from tests.assignor.described_groups import FACTS, group_of, member
 
 T00, T01 = TaskId(0, 0), TaskId(0, 1)
@@ -56,3 +56,32 @@ def test_the_leader_is_who_can_have_written_the_answers():
     assert look.leader.candidates == ("new",)
     assert look.leader.known
     assert inspect_group(group_of(new), FACTS).leader.why == "the only member"
+
+
+def of_ours(name, task, **said):
+    """A member of ours at 11 under a leader of ours, that reads 101."""
+    return member(
+        name,
+        active=[task],
+        consumer=1,
+        native=NativeSubscription(adopted_levels={"assignment.protocol": 11}, adopted_epoch=3),
+        answer={"native": NativeAssignment(next_version=11, **said)},
+    )
+
+
+def test_a_finalized_level_that_holds_members_of_ours_is_said():
+    look = inspect_group(group_of(of_ours("a", T00), of_ours("b", T01)), FACTS)
+    assert look.versions.level == 11
+    assert look.versions.holders == ()
+    assert look.versions.sentence == (
+        "version 11; the finalized level of assignment.protocol is 11, and all read 101: "
+        "`assignor features` raises it"
+    )
+    # The newest levels count: an answer that raises it.
+    raised = {"feature_levels": {"assignment.protocol": 101}, "feature_epoch": 4}
+    look = inspect_group(group_of(of_ours("a", T00, **raised), of_ours("b", T01)), FACTS)
+    assert look.versions.level == 101
+    assert "once its leader says so" in look.versions.sentence
+    # A JVM member does not know levels: it is the reason then.
+    look = inspect_group(group_of(of_ours("a", T00), member("jvm", active=[T01])), FACTS)
+    assert "the highest that the JVM members read" in look.versions.sentence
