@@ -80,6 +80,15 @@ from assignor.threads import assign_threads
 from assignor.topology import RepartitionTopic, Subtopology, Topology
 
 if TYPE_CHECKING:
+    from assignor.inspection import inspect_group
+    from assignor.inspection_problem import problem_of
+    from assignor.inspection_values import (
+        ClusterFacts,
+        DescribedGroup,
+        DescribedMember,
+        GroupInspection,
+        TopicFacts,
+    )
     from assignor.reasons import Reason, active_reason
     from assignor.reasons_candidates import Candidate, candidates
     from assignor.reasons_changes import Change, changes
@@ -102,11 +111,15 @@ __all__ = [
     "Candidate",
     "Change",
     "ClientInput",
+    "ClusterFacts",
     "ConfigError",
     "CopartitionMismatch",
+    "DescribedGroup",
+    "DescribedMember",
     "Diff",
     "Facts",
     "GroupAnswer",
+    "GroupInspection",
     "GroupMember",
     "GroupState",
     "LagMemory",
@@ -147,6 +160,7 @@ __all__ = [
     "TaskPlan",
     "TasksHeld",
     "TasksListener",
+    "TopicFacts",
     "Topology",
     "TopologyError",
     "active_reason",
@@ -167,6 +181,7 @@ __all__ = [
     "group_state",
     "high_availability",
     "identity",
+    "inspect_group",
     "lag_warnings",
     "moves_of",
     "named_strategy",
@@ -174,6 +189,7 @@ __all__ = [
     "plan_tasks",
     "play",
     "play_problem",
+    "problem_of",
     "quotas",
     "read_problem",
     "regroup",
@@ -188,13 +204,18 @@ __all__ = [
     "validate",
 ]
 
-_REASONS = {
+_LATER = {
     "Candidate": "reasons_candidates",
     "Change": "reasons_changes",
+    "ClusterFacts": "inspection_values",
+    "DescribedGroup": "inspection_values",
+    "DescribedMember": "inspection_values",
     "Diff": "reasons_moves",
     "Facts": "reasons_facts",
+    "GroupInspection": "inspection_values",
     "Move": "reasons_moves",
     "Reason": "reasons",
+    "TopicFacts": "inspection_values",
     "active_reason": "reasons",
     "candidates": "reasons_candidates",
     "changes": "reasons_changes",
@@ -203,15 +224,17 @@ _REASONS = {
     "dropped": "reasons_copies",
     "dropped_reason": "reasons_copies",
     "facts_of": "reasons_facts",
+    "inspect_group": "inspection",
+    "problem_of": "inspection_problem",
 }
 
 if not TYPE_CHECKING:  # or a type checker would believe in every name
 
     def __getattr__(name: str) -> object:
-        """Import what gives reasons only when somebody asks for one: members never do."""
-        if name not in _REASONS:
+        """Import reasons and looks only when somebody asks for them: members never do."""
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(f"{__name__}.{_REASONS[name]}"), name)
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
         return found
 
 

@@ -86,6 +86,7 @@ def test_bytes_that_end_early_are_a_decode_error_at_every_length():
     [
         ("0000 7fffffff", "claims 2147483647 topics"),
         ("0000 ffffffff", "claims -1 topics"),
+        ("0000 00000003 0000 0000", "claims 3 topics"),
         ("0000 00000001 fffe", "topic has length -2"),
         ("0000 00000001 0001 ff", "topic is no UTF-8"),
         ("0000 00000000 fffffffe", "user data has length -2"),

@@ -112,7 +112,11 @@ def test_a_group_of_ours_on_its_way_up():
     assert look.leader.candidates == ("a", "b", "c")
     assert [one.warmup for one in look.clients] == [(), (), ()]
     # Answers at 101 name tasks without their partitions: what they read shows all the same.
-    assert set(look.shape.sources) == {0, 1}
+    group_id = look.described.group_id
+    assert look.shape.sources == {
+        0: (f"{group_id}-words",),
+        1: (f"{group_id}-counts-repartition",),
+    }
     assert look.findings == ()
 
 

@@ -143,3 +143,10 @@ def test_hosts_that_are_shared_odd_or_wrong_are_holes():
         "b:1 is in the host map, and no member has it",
         "queries for in-0, in-1 do not reach who runs it",
     )
+
+
+def test_only_versions_below_3_cannot_be_probed():
+    look = inspect_group(
+        group_of(member("a", used=3, supported=3, consumer=0, active=[T00, T01])), FACTS
+    )
+    assert look.findings == ()

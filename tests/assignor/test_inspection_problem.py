@@ -107,6 +107,18 @@ def test_what_does_not_show_is_a_placeholder_and_said():
     assert read_problem(problem).state.stateful.all()
 
 
+def test_a_subtopology_has_as_many_tasks_as_its_widest_topic():
+    topics = {"in": TopicFacts(partitions=2), "wide": TopicFacts(partitions=3)}
+    wide = member("b", process=2, active=[T00._replace(partition=2)], inputs="wide")
+    look = inspect_group(
+        group_of(member("a", process=1, active=[T00, T01]), wide), ClusterFacts(topics=topics)
+    )
+    problem = problem_of(look)
+    assert problem["subtopologies"]["0"]["sources"] == ["in", "wide"]
+    assert "placeholders" not in problem["note"]
+    assert len(read_problem(problem).state.tasks) == 3
+
+
 def test_what_cannot_be_saved_is_refused():
     stock = inspect_group(replace(captured("two-3.9.1")[0], protocol_name="range"))
     with pytest.raises(ProblemError, match="only Streams groups can be saved"):
