@@ -145,7 +145,7 @@ def build_assignor(config: RealConfig, say: Mouth) -> StreamsAssignor:
             if name in values:
                 values[name] = [str(task) for task in getattr(observation, name)]
         say(type(observation).__name__, **values)
-        if "active_tasks" in values:
+        if "standby_tasks" in values:
             say("tasks", active=values["active_tasks"], standby=values["standby_tasks"])
 
     return StreamsAssignor(
@@ -154,6 +154,7 @@ def build_assignor(config: RealConfig, say: Mouth) -> StreamsAssignor:
         process_id=uuid.UUID(config.process_id),
         upgrade_from=config.upgrade_from,
         start_version="latest" if config.start_version == "latest" else None,
+        rebalance_protocol="cooperative" if config.cooperative else "eager",
         endpoint=config.endpoint,
         num_standby_replicas=config.num_standby_replicas,
         internal_topics=None,  # made before the group starts, as its tests count rebalances

@@ -27,6 +27,7 @@ class RealConfig:
         leaves_group: whether a JVM member says so when it stops, as Kafka Streams by itself does
             not; without it the group waits for the session to end.
         start_version: of a member of ours, as `StreamsAssignor` takes it.
+        cooperative: whether a member of ours gives up only what moves (KIP-429).
         when_failed: what a JVM member of 2.8 or newer does when a thread dies: a
             `StreamThreadExceptionResponse`.
         settings: further settings, Kafka's names and values as text.
@@ -45,6 +46,7 @@ class RealConfig:
     num_standby_replicas: int = 0
     leaves_group: bool = True
     start_version: str | None = None
+    cooperative: bool = False
     when_failed: str = "SHUTDOWN_CLIENT"
     settings: Mapping[str, str] = field(default_factory=dict)
 

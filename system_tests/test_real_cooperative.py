@@ -1,0 +1,28 @@
+"""Cooperative members of ours beside real ones (KIP-429): nobody starts what another still runs."""
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+
+
+@pytest.mark.parametrize("first", ["ours", "jvm"])
+def test_tasks_move_between_cooperative_members_and_every_word_is_counted_once(
+    word_count_on, kafka_3_9, first
+):
+    group = word_count_on(kafka_3_9)
+    start = {
+        "ours": lambda name: group.start(name, "native", cooperative=True),
+        "jvm": lambda name: group.start(name, "3.9.1"),
+    }
+    second = {"ours": "jvm", "jvm": "ours"}[first]
+    start[first]("a")
+    group.settle()
+    for name, kind in (("b", second), ("c", first), ("d", second)):
+        start[kind](name)
+        group.settle()
+    assert {len(member.active) for member in group.members.values()} == {2}
+    group.stop("b")
+    group.settle()
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
