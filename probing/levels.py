@@ -44,11 +44,14 @@ def unmet_levels(name: str, versions: tuple[int, ...], levels: FinalizedLevels) 
         versions: everything that it reads and writes.
         levels: finalized.
     """
-    decision = decide_join(
-        JoinNumbers(
-            node=NodeSupport(node_id=f"of release {name}", ranges=member_ranges(versions)),
-            finalized=levels,
-            table=native_features(),
-        )
+    numbers = JoinNumbers(
+        node=NodeSupport(node_id=name, ranges=member_ranges(versions)),
+        finalized=levels,
+        table=native_features(),
     )
-    return None if decision.is_accepted else decision.why
+    if decide_join(numbers).is_accepted:
+        return None
+    return (
+        f"a member of release {name} cannot join: finalized is {numbers.lacking_said}; start it"
+        " with a release that supports that, or lower the level first"
+    )

@@ -15,7 +15,7 @@ from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python import StreamsAssignor
-from assignor.embedding import PollErrors
+from assignor.embedding import MemberStopped, PollErrors
 from encoding import RebalanceError
 
 _log = logging.getLogger(__name__)
@@ -56,6 +56,8 @@ def polled(
             ended.wait(pause.wait_ms / 1000)
             continue
         errors.succeeded()
+        if assignor.failed is not None:
+            raise MemberStopped(f"this member left the group for good: {assignor.failed}")
         heard_s = heard_s if assignor.is_silent else time.monotonic()
         if time.monotonic() - heard_s > _SILENT_S:
             errors.failed(FencedInstanceIdError())
