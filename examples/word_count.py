@@ -98,7 +98,7 @@ class App(RunningTasks):
         self.stores = {**self.stores, **{task: Counts(home.task_dir(task), task) for task in new}}
         if fresh:
             behind = reader.read([self.stores[task] for task in fresh], to_the_end=True)
-            click.echo(f"took over {len(fresh)} tasks, {behind} records behind")
+            click.echo(f"took over {' '.join(map(str, sorted(fresh)))}, {behind} records behind")
         with self.working(fresh) as active:
             mine = {p: found for p, found in batch.items() if TaskId(0, p.partition) in active}
             for partition, records in mine.items():

@@ -31,7 +31,7 @@ class Consumer:
 
 
 def assignor(*, silent=False, shutdown=False):
-    return SimpleNamespace(is_silent=silent, shutdown_requested=shutdown)
+    return SimpleNamespace(failed=None, is_silent=silent, shutdown_requested=shutdown)
 
 
 def test_batches_come_through_until_somebody_says_stop():
