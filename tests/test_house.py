@@ -80,9 +80,11 @@ def test_other_rooms_are_entered_by_the_front_door():
 DOORS = {
     "assignor": (
         "adapters.aiokafka",
+        "adapters.kafka_polling",
         "adapters.kafka_python",
         "adapters.options",
         "cli.lazy",
+        "embedding",
         "stores",
     ),
     "probing": ("features",),
