@@ -76,8 +76,8 @@ def _protocol_notes(old: Release, new: Release) -> list[str]:
     if not mixed or other.rebalance_protocol is RebalanceProtocol.EAGER:
         return []
     note = (
-        f"members of {other.name} move partitions cooperatively and native ones eagerly; the"
-        " leader withholds a task until its cooperative owner has given it up"
+        f"members of {other.name} move partitions cooperatively and native ones eagerly unless"
+        " told otherwise; the leader withholds a task until its cooperative owner has given it up"
     )
     return [note]
 

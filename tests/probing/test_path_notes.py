@@ -63,8 +63,8 @@ def test_notes_are_read_by_operators_word_for_word():
         " cannot be bounced to 3.3.2; stop all members, or take a later release"
     )
     assert notes("3.9", "native") == (
-        "members of 3.9.2 move partitions cooperatively and native ones eagerly; the leader"
-        " withholds a task until its cooperative owner has given it up"
+        "members of 3.9.2 move partitions cooperatively and native ones eagerly unless"
+        " told otherwise; the leader withholds a task until its cooperative owner has given it up"
     )
     assert notes_for(find_release("3.4"), find_release("3.5.0"))[:2] == (
         (
