@@ -1,21 +1,12 @@
 """Finalized levels on real clients: held back, raised, taken back, never by a stale broker."""
 
 import io
-import threading
-import time
 
 import pytest
-from kafka import KafkaConsumer
 
-from assignor import SubscriptionWritten, Topology
-from assignor.adapters.admin import Target, open_admin
-from assignor.adapters.features import update_features
-from assignor.adapters.kafka_polling import polled
-from assignor.adapters.kafka_python import StreamsAssignor
-from assignor.adapters.level_sources import ClusterFeature
-from assignor.embedding import MemberStopped
-from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, UpdateKind
+from probing.features import ASSIGNMENT_PROTOCOL, UpdateKind
 from system_tests.broker import BrokerConfig, running_broker
+from system_tests.level_members import LevelMember, finalize, until
 from system_tests.live import events
 from system_tests.live.bounce import LiveBounce
 from system_tests.live.path import Switches, plan_path
@@ -23,11 +14,6 @@ from system_tests.live.plan import LiveOptions
 from system_tests.live.screen import PlainScreen
 
 pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(240)]
-
-LIMIT_S = 60
-FEATURE = "transaction.version"
-LEVELS = {1: {ASSIGNMENT_PROTOCOL: 11}, 2: {ASSIGNMENT_PROTOCOL: 101}}
-TOPOLOGY = Topology().add_source("words", topics=["words"]).add_processor("n", parents=["words"])
 
 
 @pytest.mark.kip("778-13", "loop")
@@ -56,55 +42,6 @@ def test_a_group_is_held_back_raised_and_lowered_while_records_flow():
     assert set(dict(written).values()) == {11}
 
 
-class Member:
-    """A consumer in a thread that polls until it is stopped, and looks at one node for levels."""
-
-    def __init__(self, broker, node, *, release="native", levels=LEVELS):
-        self.seen, self.error = [], None
-        self.assignor = StreamsAssignor(
-            TOPOLOGY,
-            application_id="app",
-            release=release,
-            observer=self.seen.append,
-            internal_topics=None,
-            level_source=ClusterFeature(broker.bootstrap_servers[node], FEATURE, levels),
-            level_poll_s=0.5,
-        )
-        self.consumer = KafkaConsumer(
-            "words",
-            bootstrap_servers=broker.bootstrap_servers,
-            group_id="app",
-            partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=6000,
-            heartbeat_interval_ms=200,
-        )
-        self.assignor.attach(self.consumer)
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def _run(self):
-        try:
-            for _ in polled(self.consumer, self.assignor, stop=self.stop):
-                pass
-        except MemberStopped as error:
-            self.error = str(error)
-
-    @property
-    def epoch(self):
-        return self.assignor.levels.epoch
-
-    @property
-    def written(self):
-        return [event.version for event in self.seen if isinstance(event, SubscriptionWritten)]
-
-    def close(self):
-        self.stop.set()
-        self.thread.join(LIMIT_S)
-        self.consumer.close(autocommit=False)
-        self.assignor.close()
-
-
 @pytest.fixture
 def broker():
     # The levels of 3.9, where the feature is off.
@@ -118,7 +55,7 @@ def member(broker):
     made = []
 
     def make(node, **settings):
-        made.append(Member(broker, node, **settings))
+        made.append(LevelMember(broker.bootstrap_servers, node, **settings))
         return made[-1]
 
     yield make
@@ -126,29 +63,12 @@ def member(broker):
         one.close()
 
 
-def until(holds, what):
-    end = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < end, f"not {what()} in {LIMIT_S} s"
-        time.sleep(0.05)
-
-
-def finalize(broker, level, kind=UpdateKind.UPGRADE):
-    """As an operator would, at the controller."""
-    with open_admin(Target(servers=tuple(broker.bootstrap_servers))) as admin:
-        (answer,) = update_features(
-            admin, [FeatureUpdate(feature=FEATURE, level=level, kind=kind)], dry_run=False
-        )
-    assert answer.error == "", answer.why
-
-
 def epochs(members):
     return [one.epoch for one in members]
 
 
 def settled(members):
-    tasks = sorted(str(task) for one in members for task in one.assignor.tasks.active)
-    return tasks == ["0_0", "0_1", "0_2", "0_3"]
+    return sorted(task for one in members for task in one.tasks) == ["0_0", "0_1", "0_2", "0_3"]
 
 
 @pytest.mark.kip("584-11", "loop")
@@ -157,7 +77,7 @@ def test_a_stale_broker_never_takes_the_group_back_and_an_operator_does(broker, 
     group = [first, stale]
     until(lambda: settled(group), lambda: "settled")
     broker.call(lambda inner: inner.cluster.features.freeze([2]))
-    finalize(broker, 2)
+    finalize(broker.bootstrap_servers, 2)
     # Whoever looks at node 1 knows; a third one, told by the stale node, makes a rebalance.
     until(lambda: first.assignor._levels.found.epoch == 1, lambda: epochs(group))
     group.append(member(1))
@@ -167,21 +87,21 @@ def test_a_stale_broker_never_takes_the_group_back_and_an_operator_does(broker, 
     assert first.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) == 101
     until(lambda: first.written[-1] == 101, lambda: first.written)
     broker.call(lambda inner: inner.cluster.features.thaw())
-    finalize(broker, 1, UpdateKind.SAFE_DOWNGRADE)
+    finalize(broker.bootstrap_servers, 1, UpdateKind.SAFE_DOWNGRADE)
     until(lambda: settled(group) and epochs(group) == [2, 2, 2, 2], lambda: epochs(group))
     assert stale.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
 
 
 @pytest.mark.kip("584-6", "loop")
 def test_a_member_below_the_level_ends_with_one_sentence_and_the_group_goes_on(broker, member):
-    finalize(broker, 2)
+    finalize(broker.bootstrap_servers, 2)
     group = [member(0, release="next", levels={2: {ASSIGNMENT_PROTOCOL: 102}}) for _ in range(2)]
     until(lambda: settled(group) and epochs(group) == [1, 1], lambda: epochs(group))
     old = member(0, levels={})
     until(lambda: old.error is not None, lambda: "stopped")
     assert "assignment.protocol=102 where it supports 1..101" in old.error
     assert "start it with a release that supports" in old.error
-    assert old.assignor.tasks.active == {}
+    assert old.tasks == []
     old.close()
     until(lambda: settled(group), lambda: "settled again")
     asked = member(0, levels={2: {ASSIGNMENT_PROTOCOL: 102}})  # finds out by itself

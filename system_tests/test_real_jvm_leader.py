@@ -92,6 +92,36 @@ def test_a_pinned_jvm_leader_dies_of_the_optimistic_start(word_count_on, kafka_3
     assert "TaskAssignmentException" in jvm.failures[0]
 
 
+@pytest.mark.parametrize("hold_back", [False, True])
+def test_who_may_roll_back_to_a_pinned_jvm_leader_holds_the_level_at_11(
+    word_count_on, kafka_3_9, hold_back
+):
+    """A member of ours that writes 101 comes back to a group that a pinned JVM has come to lead."""
+    group = word_count_on(kafka_3_9)
+    ours = group.start("ours", "native", hold_back=hold_back)
+    group.settle()
+    group.start("other", "native", hold_back=hold_back)
+    group.settle()
+    group.stop("other")
+    group.settle()
+    wrote = [said["version"] for said in ours.all("SubscriptionWritten")]
+    assert wrote[-1] == (11 if hold_back else 101)
+    ours.pause()
+    try:
+        jvm = group.start("jvm", "3.9.1", upgrade_from="1.1")
+        group.wait("the JVM's takeover", lambda: len(jvm.active) == 8, timeout_s=120)
+    finally:
+        ours.resume()
+    if not hold_back:
+        jvm.wait_for("its end", lambda: jvm.failures)
+        assert "TaskAssignmentException" in jvm.failures[0]
+        return
+    described = group.settle()
+    assert dict(described.used_versions) == {"jvm": 2, "ours": 11}
+    assert share_the_tasks(group)
+    assert group.failures() == {}
+
+
 @pytest.mark.parametrize("joins", ["2.3.1", "native"])
 def test_a_leader_of_2_0_dies_of_any_future_member_when_there_are_two_subtopologies(
     word_count_on, kafka_3_9, joins

@@ -156,6 +156,7 @@ def build_assignor(config: RealConfig, say: Mouth) -> StreamsAssignor:
         start_version="latest" if config.start_version == "latest" else None,
         rebalance_protocol="cooperative" if config.cooperative else "eager",
         endpoint=config.endpoint,
+        hold_back=config.hold_back,
         num_standby_replicas=config.num_standby_replicas,
         internal_topics=None,  # made before the group starts, as its tests count rebalances
         observer=observer,

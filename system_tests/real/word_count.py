@@ -28,6 +28,7 @@ class RealConfig:
             not; without it the group waits for the session to end.
         start_version: of a member of ours, as `StreamsAssignor` takes it.
         cooperative: whether a member of ours gives up only what moves (KIP-429).
+        hold_back: whether a member of ours holds its group at version 11.
         when_failed: what a JVM member of 2.8 or newer does when a thread dies: a
             `StreamThreadExceptionResponse`.
         settings: further settings, Kafka's names and values as text.
@@ -47,6 +48,7 @@ class RealConfig:
     leaves_group: bool = True
     start_version: str | None = None
     cooperative: bool = False
+    hold_back: bool = False
     when_failed: str = "SHUTDOWN_CLIENT"
     settings: Mapping[str, str] = field(default_factory=dict)
 
