@@ -21,6 +21,7 @@ from system_tests.kraft.happenings import (
     Loaded,
     Published,
     Rebalanced,
+    Registered,
     Rested,
     Restless,
     Rewritten,
@@ -56,9 +57,30 @@ def _only_what_was_asked(evidence: Evidence, one: Happening) -> str | None:
         if level == evidence.realm.formatted:
             return None
         return f"formatted at {evidence.realm.formatted}, and the log begins at {level}"
-    if any(evidence.expected_changes(asked) == changes for asked in evidence.accepted):
-        return None
+    causes = [row for row in evidence.accepted if evidence.expected_changes(row) == changes]
+    if causes:
+        return _as_allowed(evidence, causes[-1], changes)
     return f"nobody had asked for {changes}, or it was refused, or it was a dry run"
+
+
+def _as_allowed(evidence: Evidence, asked: Asked, changes: dict[str, int]) -> str | None:
+    """An upgrade only raises, a downgrade only lowers."""
+    for feature, level in sorted(changes.items()):
+        is_lower = level < evidence.finalized.level_of(feature)
+        if is_lower == (asked.kind == "upgrade"):
+            return f"an {asked.kind} takes {feature} to {level}"
+    return None
+
+
+def _requirements_hold(evidence: Evidence, one: Happening) -> str | None:
+    if not isinstance(one, Committed) or not (changes := evidence.changes_of(one)):
+        return None
+    levels = {**evidence.finalized.levels, **changes}
+    for feature, level in sorted(levels.items()):
+        unmet = evidence.realm.table.unmet(feature, level, levels) if level else None
+        if unmet is not None:
+            return f"{feature} is finalized at {level} without {unmet}"
+    return None
 
 
 def _brokers_can(evidence: Evidence, one: Happening) -> str | None:
@@ -157,13 +179,13 @@ def _only_supported(evidence: Evidence, one: Happening) -> str | None:
 
 
 def _kept_out(evidence: Evidence, one: Happening) -> str | None:
-    if not isinstance(one, Unfenced) or one.node not in evidence.up:
+    if not isinstance(one, Registered | Unfenced) or one.node not in evidence.up:
         return None
     if not evidence.looks_at_levels(one.node):
         return None
     for feature, level in sorted(evidence.finalized.levels.items()):
         if not evidence.supports(one.node, feature, level):
-            return f"clients may use {one.node}, which does not support {feature}={level}"
+            return f"{one.node} is let in, which does not support {feature}={level}"
     return None
 
 
@@ -205,6 +227,8 @@ def _readable(evidence: Evidence, one: Happening) -> str | None:
         return f"{high[0]} speaks above what {one.node} reads" if high else None
     if not isinstance(one, Spoke):
         return None
+    if not one.peer and one.level < 1:
+        return f"{one.node} has no level to speak at"
     peers = [one.peer] if one.peer else sorted(evidence.up)
     for peer in peers:
         if peer in evidence.up and one.level > evidence.started[peer].reads:
@@ -270,6 +294,7 @@ KRAFT_RULES: Final = tuple(
             _only_what_was_asked,
         ),
         ("every live broker can", "a level is finalized only if all support it", _brokers_can),
+        ("requirements hold", "no feature without what it requires", _requirements_hold),
         ("a majority can", "and so does a majority of the quorum", _majority_can),
         (
             "safe is lossless",
@@ -288,7 +313,7 @@ KRAFT_RULES: Final = tuple(
         ),
         ("only finalized", "no node goes by a level that is not committed", _only_finalized),
         ("only supported", "no node goes by a level that it lacks", _only_supported),
-        ("kept out", "no client uses a broker that lacks a finalized level", _kept_out),
+        ("kept out", "no broker is let in that lacks a finalized level", _kept_out),
         (
             "who cannot leaves",
             "who reads a level that it lacks ends: unregistered, resigned",

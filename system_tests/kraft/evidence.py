@@ -222,6 +222,9 @@ def _take_adopted(evidence: Evidence, one: Adopted) -> None:
 
 def _take_member_started(evidence: Evidence, one: MemberStarted) -> None:
     evidence.adopted.pop(one.member, None)
+    # What only this member had taken in has to be told once more.
+    epochs = [levels.epoch for levels in evidence.adopted.values()]
+    evidence.told = min(evidence.told, max(epochs, default=0))
 
 
 def _take_rebalanced(evidence: Evidence, one: Rebalanced) -> None:

@@ -26,6 +26,10 @@ _ANSWER_MS: Final = 4_000
 _TRIES: Final = 15
 
 
+class NotAtRest(Exception):
+    """The cluster did not come to rest; nothing that an operator would do next makes sense."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Operator:
     """Who runs the cluster.
@@ -50,16 +54,20 @@ class Operator:
         """Write a step into the trace."""
         self.world.record(Did(self.world.now_ms, what))
 
-    def settle(self) -> bool:
-        """Wait until the cluster is at rest, and write down whether it came to be."""
+    def settle(self) -> None:
+        """Wait until the cluster is at rest, and write that down.
+
+        Raises:
+            NotAtRest: it did not come to be; that is written down too.
+        """
         world = self.world
         if world.run(until=lambda: not self.unrest(), within_ms=SETTLE_MS):
             active = world.active()
             name, levels = ("", FinalizedLevels()) if active is None else _tip(active)
             world.record(Rested(world.now_ms, name, levels))
-            return True
+            return
         world.record(Restless(world.now_ms, SETTLE_MS, self.unrest()))
-        return False
+        raise NotAtRest
 
     def unrest(self) -> str:
         """Return what keeps the cluster from being at rest; empty if nothing does."""
@@ -170,6 +178,17 @@ class Operator:
                 return done
         return None
 
+    def insist(self, levels: dict[str, int]) -> None:
+        """Raise levels that are needed for what comes next, however often one has to ask.
+
+        A controller that has just become the active one has not heard of all the others yet.
+        """
+        for _ in range(_TRIES):
+            outcome = self.update(levels)
+            self.settle()
+            if outcome is not None and outcome.ok:
+                return
+
     def _ask_once(self, request: UpdateRequest) -> UpdateOutcome | None:
         """Ask whoever is active; wait for what it appended to be committed."""
         world = self.world
@@ -250,7 +269,7 @@ class Operator:
         if self.crew.members and "crash" in self.faults and dice.happens(0.2):
             self.crew.restart(dice.delay(0, len(self.crew.members) - 1))
 
-    def heal(self, start: Start) -> bool:
+    def heal(self, start: Start) -> None:
         """End all faults, start what is down, and wait until the cluster is at rest."""
         self.world.drop = 0.0
         self.faults = frozenset()
@@ -261,7 +280,7 @@ class Operator:
                 self.world.stop(node)
             if not self.world.by_name[node.name].is_up:
                 self.world.start(self.world.by_name[node.name], start)
-        return self.settle()
+        self.settle()
 
 
 def _tip(active: Node) -> tuple[str, FinalizedLevels]:

@@ -5,14 +5,17 @@ may come of a step is not asserted here: the checkers look at the trace.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from probing.features import METADATA_VERSION, UpdateKind, default_levels, find_kafka_release
-from system_tests.kraft.operate import Operator
+from system_tests.kraft.operate import NotAtRest, Operator
 from system_tests.kraft.plan import KraftPlan
 from system_tests.kraft.programs import MIGRATION, PROTOCOL_FLAG, Start
+from system_tests.kraft.world import Disk
 
 _KRAFT: Final = "kraft.version"
+_ELR: Final = "eligible.leader.replicas.version"
 
 
 def run_scenario(operator: Operator, plan: KraftPlan) -> None:
@@ -21,7 +24,8 @@ def run_scenario(operator: Operator, plan: KraftPlan) -> None:
     operator.say(f"start {first}")
     for node in list(operator.world.nodes):
         operator.world.start(node, first)
-    if operator.settle():
+    with suppress(NotAtRest):  # the trace has it
+        operator.settle()
         last = _SCRIPTS[plan.scenario](operator, plan)
         operator.heal(last)
 
@@ -42,10 +46,9 @@ def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) 
     """Go to the new release with one rolling bounce; levels stay as they are."""
     low, high = _span(plan.new)
     if _level(operator) < low:
-        operator.update({METADATA_VERSION: low})
-        # A node that is stopped before it has read this finds the old level on its disk, and its
-        # new program does not start with that.
-        operator.settle()
+        # To the end: a node that is stopped before it has read this finds the old level on its
+        # disk, and its new program does not start with that.
+        operator.insist({METADATA_VERSION: low})
     operator.write(3)
     if operator.world.scheduler.happens(0.5):
         # Too early: the old programs do not know the level.
@@ -62,6 +65,8 @@ def _raise(operator: Operator, plan: KraftPlan) -> None:
     dice = operator.world.scheduler
     high = _span(plan.new)[1]
     operator.update({METADATA_VERSION: high}, dry=True)
+    if _ELR in find_kafka_release(plan.new).ranges and dice.happens(0.4):
+        operator.update({_ELR: 1})  # too early where metadata.version is still below 4.0-IV1
     while 0 < (level := _level(operator)) < high:
         operator.strike()
         wanted = high if dice.happens(0.4) else dice.delay(level + 1, high)
@@ -87,7 +92,7 @@ def _wander(operator: Operator, plan: KraftPlan) -> None:
         kind = dice.choose(list(UpdateKind))
         levels = {METADATA_VERSION: wanted}
         if dice.happens(0.3):
-            other = dice.choose((_KRAFT, "group.version", "transaction.version", "nonsense"))
+            other = dice.choose((_KRAFT, "group.version", _ELR, "transaction.version", "nonsense"))
             levels[other] = dice.delay(0, 2)
         operator.update(levels, kind, dry=dice.happens(0.2))
         operator.write(dice.delay(0, 3))
@@ -114,8 +119,13 @@ def _old_one_comes(operator: Operator, plan: KraftPlan, new: Start) -> None:
         return
     operator.say(f"{node.name} is started with {plan.old} by mistake")
     operator.kept_down.add(node.name)
+    if node in world.brokers and world.scheduler.happens(0.7):
+        # It knows nothing yet, and is slow to learn: only its registration tells on it.
+        world.stop(node)
+        node.disk = Disk()
+        world.do_later(1_600, "lag", node, 3_000, 6_000)
     operator.bounce(node, Start(program=plan.old), wait=False)
-    world.run_for(5_000)
+    world.run_for(8_000)
     operator.kept_down.discard(node.name)
     operator.bounce(world.by_name[node.name], new)
 
@@ -145,6 +155,8 @@ def _downgrade(operator: Operator, plan: KraftPlan) -> Start:
         return new
     old = Start(program=plan.old)
     operator.roll(old)
+    # The programs know these levels; a minimum that was raised meanwhile keeps them closed.
+    operator.update({METADATA_VERSION: max(low, 5)}, UpdateKind.UNSAFE_DOWNGRADE)
     return old
 
 
