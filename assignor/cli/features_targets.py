@@ -11,7 +11,7 @@ import click
 
 from assignor.cli.connect import ConnectFailure, NotAllowed
 from assignor.feature_plans import Described, Told
-from assignor.group_levels import members_support, supported_by_all
+from assignor.member_support import members_support, supported_by_all
 from assignor.stores import FeatureLog, FolderDisk, Note, StoreError, opened_log
 from assignor.stores.feature_records import supported_here
 from probing import PersistedNumbers, PersistedSettings, Written, decide_persistent_version
