@@ -7,6 +7,7 @@ consumer of 2.4 or newer that writes version 2 is pinned, whatever its release.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from assignor.inspection_values import ReleaseEvidence
@@ -20,6 +21,7 @@ _KAFKA: Final = tuple(release for release in RELEASES if not release.is_native)
 _SINCE: Final = tuple((find_release(name), version) for name, version in CONSUMER_PROTOCOL_SINCE)
 
 
+@lru_cache(maxsize=256)  # members of a group write few different numbers
 def releases_writing(
     used: int,
     supported: int,

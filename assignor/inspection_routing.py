@@ -54,12 +54,19 @@ def _map_holes(
 ) -> Iterator[str]:
     """What the maps say against who runs what; one sentence for members whose maps agree."""
     clients_by_hole: dict[str, list[str]] = {}
+    holes_by_map: dict[object, tuple[str, ...]] = {}
     maps = 0
     for member in members:
-        if member.answer.hosts is not None or member.answer.view_hosts is not None:
-            maps += 1
-            for hole in _holes_of(member.answer, tasks, hosts):
-                clients_by_hole.setdefault(hole, []).append(member.client)
+        answer = member.answer
+        if answer.hosts is None and answer.view_hosts is None:
+            continue
+        maps += 1
+        # A leader gives everybody the same map, and each is as large as the group.
+        key = (answer.hosts, frozenset((answer.view_hosts or {}).items()))
+        if key not in holes_by_map:
+            holes_by_map[key] = tuple(_holes_of(answer, tasks, hosts))
+        for hole in holes_by_map[key]:
+            clients_by_hole.setdefault(hole, []).append(member.client)
     for hole, clients in sorted(clients_by_hole.items()):
         names = sorted(set(clients))
         yield hole if len(clients) == maps else f"{hole}, says the map of {few(names)}"

@@ -1,12 +1,19 @@
 """`assignor inspect` on real brokers and real Kafka Streams members: it names the pin."""
 
 import json
+from contextlib import suppress
+from time import monotonic, sleep
 
 import pytest
 from click.testing import CliRunner
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
 
 from assignor.cli import main
 from assignor.problem import read_problem
+from system_tests.real import broker_release, running_real_broker
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
@@ -115,3 +122,53 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
         main, ["inspect", "--bootstrap-server", group.bootstrap_servers, "--all"]
     )
     assert group.application_id in everything.output
+
+
+def test_users_see_what_they_may_and_are_told_what_not(tmp_path):
+    """SASL/PLAIN with the standard authorizer; the group is made on the open listener."""
+    words = {"admin": "admin-word", "bob": "bob-word"}
+    seen = {}
+    with running_real_broker(broker_release("kafka:3.9"), users=words) as broker:
+        commit_an_offset(broker.bootstrap_servers, "g")
+        for user, word in (*words.items(), ("eve", "guess")):
+            file = tmp_path / f"{user}.properties"
+            file.write_text(
+                "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+                "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule "
+                f'required \\\n  username="{user}" password="{word}";\n'
+            )
+            servers = ("--bootstrap-server", broker.sasl_servers, "--timeout", "60")
+            options = (*servers, "--command-config", str(file))
+            seen[user] = CliRunner().invoke(main, ["inspect", *options, "--group", "g"])
+    assert seen["admin"].exit_code == 0, seen["admin"].output
+    assert seen["admin"].output == "group g has no members now; its state is Empty\n"
+    assert seen["bob"].exit_code == seen["eve"].exit_code == 1
+    assert seen["bob"].stderr == (
+        "Error: not authorized to describe group g (GROUP_AUTHORIZATION_FAILED); "
+        "ask for the permission.\n"
+    )
+    assert seen["eve"].stderr == (
+        f"Error: no broker lets this user in: {broker.sasl_servers}: user name or password is "
+        "refused (PLAIN); look at sasl.jaas.config.\n"
+    )
+
+
+def commit_an_offset(servers, group):
+    """A group that never had a member, and is there all the same."""
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+
+    def is_committed():
+        # The topic, and the one that offsets are kept in, come up in a while.
+        with suppress(KafkaError):
+            admin.alter_group_offsets(group, {TopicPartition("t", 0): OffsetAndMetadata(0, "", -1)})
+            return True
+        return False
+
+    try:
+        admin.create_topics([NewTopic("t", 1, 1)])
+        deadline = monotonic() + 60
+        while not is_committed():
+            assert monotonic() < deadline
+            sleep(0.2)
+    finally:
+        admin.close()

@@ -1,15 +1,13 @@
 """An admin client of kafka-python with a deadline, whose failures are sentences.
 
-Before the client is made every bootstrap server is tried, since the client itself only says that
-time is over. Questions are coroutines that run on the client's own thread; what passes by itself
-(a coordinator that moves, a node that comes up) is asked again until the deadline.
+Before the client is made the bootstrap servers are tried (`admin_probe`). Questions are coroutines
+that run on the client's own thread; what passes by itself (a coordinator that moves, a node that
+comes up) is asked again until the deadline.
 """
 
 import asyncio
-import socket
-import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -23,12 +21,12 @@ from kafka.errors import (
 )
 from kafka.net.compat import KafkaNetClient
 
+from assignor.adapters.admin_probe import spelled, try_servers
+
 _Answer = TypeVar("_Answer")
 Ask = Callable[[KafkaAdminClient], Awaitable[_Answer]]
 
-DEFAULT_PORT: Final = 9092
 _RETRY_S: Final = 0.1
-_PROBE_S: Final = 5.0
 
 
 class BrokerError(Exception):
@@ -145,59 +143,15 @@ def open_admin(target: Target) -> Iterator[Admin]:
             client.close()
 
 
-def split_server(server: str) -> tuple[str, int] | None:
-    """Host and port of `host:port`, `[host]:port` or `host`; None if it is none of them.
-
-    >>> split_server("[::1]:9093")
-    ('::1', 9093)
-    """
-    if server.count(":") > 1 and not server.startswith("["):
-        return server, DEFAULT_PORT
-    host, bracket, rest = server.rpartition("]")
-    if not bracket:
-        host, _, rest = server.partition(":")
-        rest = f":{rest}" if rest or ":" in server else ""
-    host = host.removeprefix("[")
-    port = rest.removeprefix(":")
-    if not host or (rest and not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16)):
-        return None
-    return host, int(port) if port else DEFAULT_PORT
-
-
 def _probe(target: Target) -> None:
-    """Refuse where no server even takes a connection."""
-    limit_s = min(_PROBE_S, target.timeout_ms / 1000)
-    tried = {}
-    for server in target.servers:
-        why = _connect_once(server, limit_s, None)
-        if why is None:
-            return
-        tried[server] = why
-    raise BrokerError(f"no broker can be reached: {_spelled(tried)}")
-
-
-def _connect_once(server: str, limit_s: float, context: ssl.SSLContext | None) -> str | None:
-    """Connect, shake hands where there is a context, close; None, or what went wrong."""
-    where = split_server(server)
-    if where is None:
-        return "not of the form host:port"
-    try:
-        with socket.create_connection(where, timeout=limit_s) as connection:
-            if context is not None:
-                context.wrap_socket(connection, server_hostname=where[0]).close()
-    except TimeoutError:
-        return f"no connection in {limit_s:g} s"
-    except ssl.SSLCertVerificationError as error:
-        return f"its certificate is not trusted: {error.verify_message}"
-    except ssl.SSLError as error:
-        return f"no TLS is spoken there: {error.reason or error}"
-    except (OSError, UnicodeError) as error:
-        return (getattr(error, "strerror", None) or str(error)).lower()
-    return None
-
-
-def _spelled(tried: Mapping[str, str]) -> str:
-    return "; ".join(f"{server}: {why}" for server, why in tried.items())
+    """Refuse where no server is of use."""
+    tried = try_servers(target.servers, target.settings, target.timeout_ms / 1000)
+    if not tried:
+        return
+    refusals = {server: why for server, why in tried.items() if why.is_refusal}
+    if refusals:
+        raise NotAuthorized(f"no broker lets this user in: {spelled(refusals)}")
+    raise BrokerError(f"no broker can be reached: {spelled(tried)}")
 
 
 def _as_broker_error(error: Exception, doing: str, target: Target) -> BrokerError:
@@ -215,33 +169,10 @@ def _as_broker_error(error: Exception, doing: str, target: Target) -> BrokerErro
         return NotAuthorized(f"not authorized to {doing} ({name}); ask for the permission")
     if isinstance(error, KafkaTimeoutError) and doing == "connect":
         return BrokerError(
-            f"{target.spelled} takes connections, but no broker answered in {seconds}"
-            f"{_handshakes(target)}; see whether it speaks {protocol} (security.protocol)"
+            f"{target.spelled} takes connections, but no broker answered in {seconds}; "
+            f"see whether it speaks {protocol} (security.protocol)"
         )
     if isinstance(error, KafkaTimeoutError | asyncio.TimeoutError):
         return BrokerError(f"{target.spelled} did not {doing} within {seconds}; try --timeout")
     said = str(error).strip() or type(error).__name__
     return BrokerError(f"{target.spelled} could not {doing}: {said}")
-
-
-def _handshakes(target: Target) -> str:
-    """What TLS says at each server that it fails at, behind a colon; empty where there is none."""
-    context = target.settings.get("ssl_context")
-    if context is None:
-        return ""
-    tried = {server: _connect_once(server, _PROBE_S, context) for server in target.servers}
-    failed = {server: why for server, why in tried.items() if why is not None}
-    return f": {_spelled(failed)}" if failed else ""
-
-
-def parse_servers(text: str) -> tuple[str, ...]:
-    """The servers of a comma-separated list.
-
-    Raises:
-        ValueError: there is none, or one is not `host:port`.
-    """
-    servers: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
-    wrong = [server for server in servers if split_server(server) is None]
-    if wrong or not servers:
-        raise ValueError(f"{(wrong or [text])[0]!r} is no server; give host:port[,host:port]")
-    return tuple(servers)

@@ -76,7 +76,7 @@ def target_of(
         BadConnection: no server, or the file makes no sense.
         ConnectFailure: no Kafka client is installed.
     """
-    admin, config = _adapters()
+    admin, config, probe = _adapters()
     try:
         properties = config.read_properties(command_config) if command_config else {}
         settings = config.client_settings(properties)
@@ -88,7 +88,7 @@ def target_of(
     if not servers:
         raise BadConnection("no server to connect to; give --bootstrap-server HOST:PORT.")
     try:
-        parsed = admin.parse_servers(servers)
+        parsed = probe.parse_servers(servers)
     except ValueError as error:
         raise BadConnection(f"--bootstrap-server: {error}.") from None
     default_ms = file_ms or int(_TIMEOUT_S * 1000)
@@ -107,7 +107,7 @@ def connected(target: "Target") -> Iterator["Admin"]:
     Raises:
         ConnectFailure: see the module.
     """
-    admin, _ = _adapters()
+    admin, _, _ = _adapters()
     try:
         with admin.open_admin(target) as client:
             yield client
@@ -117,12 +117,16 @@ def connected(target: "Target") -> Iterator["Admin"]:
         raise ConnectFailure(f"{error}.") from None
 
 
-def _adapters() -> tuple[Any, Any]:
+def _adapters() -> tuple[Any, Any, Any]:
     try:
-        from assignor.adapters import admin, admin_config  # noqa: PLC0415 the client is an extra
+        from assignor.adapters import (  # noqa: PLC0415 the client is an extra
+            admin,
+            admin_config,
+            admin_probe,
+        )
     except ModuleNotFoundError as error:
         raise ConnectFailure(
             f"this command needs a Kafka client ({error.name} is missing); "
             "install the extra: pip install 'streams-rebalance[kafka]'."
         ) from None
-    return admin, admin_config
+    return admin, admin_config, admin_probe

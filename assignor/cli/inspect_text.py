@@ -6,7 +6,7 @@ Columns that do not fit are left out from the right, those that say where a clie
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -23,10 +23,12 @@ WIDE = 120
 
 _RELEASE_WIDTH = 11
 _RELEASE_WRAPPED = 18
-_ANY_WIDTH = 10_000
+_GAP = 2
 _NAME_MOST = 24
 _NAME_LEAST = 8
-_THREAD = "  Thread-10"
+CLIENTS_SHOWN = 100
+"""Rows for clients; those that hold the version down come first where there are more."""
+
 _BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
 
 
@@ -44,6 +46,9 @@ def render_group(look: GroupInspection, *, width: int, now_ms: int, tasks: bool)
         parts.append(_head(look, now_ms))
         parts.append(Text())
         parts.append(_clients(look, width) if look.is_streams else _stock(look, width))
+        left = (len(look.clients) if look.is_streams else len(look.members)) - CLIENTS_SHOWN
+        if left > 0:
+            parts.append(Text(f"and {left} more; --format json lists all", style="dim"))
     if tasks and look.tasks:
         parts += [Text(), _tasks(look)]
     if look.findings:
@@ -133,7 +138,7 @@ def _next(next_ms: int, now_ms: int) -> str:
 
 
 def _table(*names: str, right: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold dim")
     for name in names:
         table.add_column(name, overflow="fold")
     for name in right:
@@ -155,23 +160,39 @@ def _clients(look: GroupInspection, width: int) -> Table:
     for name in shown:
         table.add_column(name, overflow="fold")
     names = client_names(look)
-    for client in look.clients:
-        for row, member in _client_rows(client, has_warmups=has_warmups):
-            first = row[0] or Text(names[client.process], style="bold")
+    rows = []
+    for client in _chosen(look):
+        for row, member in _client_rows(client, names[client.process], has_warmups=has_warmups):
             place = _places(member)
-            table.add_row(first, *row[1:], *(place[name] for name in shown))
-    _shrink(table, width, longest=max(len(name) for name in (*names.values(), _THREAD)))
+            rows.append([*row, *(place[name] for name in shown)])
+    _shrink(table, rows, width)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _shrink(table: Table, width: int, *, longest: int) -> None:
+def _chosen(look: GroupInspection) -> Sequence[ClientLook]:
+    """The clients to show, in their order."""
+    if len(look.clients) <= CLIENTS_SHOWN:
+        return look.clients
+    holders = {one.process for one in look.versions.holders} if look.versions else set()
+    first = sorted(look.clients, key=lambda one: one.process not in holders)[:CLIENTS_SHOWN]
+    chosen = {one.process for one in first}
+    return [one for one in look.clients if one.process in chosen]
+
+
+def _shrink(table: Table, rows: Sequence[Sequence[str | Text]], width: int) -> None:
     """Make a table fit: releases are wrapped first, then names of clients are cut."""
-    console = Console(width=_ANY_WIDTH)
-    if console.measure(table).maximum > width:
+    heads = [len(str(column.header)) for column in table.columns]
+    widths = [
+        max(head, *sizes) for head, *sizes in zip(heads, *(map(len, r) for r in rows), strict=True)
+    ]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - width
+    if excess > 0 and widths[3] > _RELEASE_WRAPPED:
+        excess -= widths[3] - _RELEASE_WRAPPED
         table.columns[3].max_width = _RELEASE_WRAPPED
-    excess = console.measure(table).maximum - width
     if excess > 0:
-        table.columns[0].max_width = max(_NAME_LEAST, longest - excess)
+        table.columns[0].max_width = max(_NAME_LEAST, widths[0] - excess)
 
 
 def client_names(look: GroupInspection) -> dict[str, str]:
@@ -198,14 +219,14 @@ def _places(look: MemberLook) -> dict[str, str]:
 
 
 def _client_rows(
-    client: ClientLook, *, has_warmups: bool
+    client: ClientLook, name: str, *, has_warmups: bool
 ) -> Iterator[tuple[list[str | Text], MemberLook]]:
     """A row for the client, and one for each thread where there are several."""
     first, several = client.members[0], len(client.members) > 1
     behind = max((lag for lag in client.state_lags.values() if lag is not None), default=None)
     yield (
         [
-            "",
+            Text(name, style="bold"),
             *(("", "", "") if several else (_wrote(first), _got(first), _release(first))),
             str(len(client.active)),
             _kept(client.standby, client.warmup),
@@ -272,7 +293,7 @@ def _stock(look: GroupInspection, width: int) -> Table:
     table = _table("client", "member", "topics", right=("partitions",))
     if width >= WIDE:
         table.add_column("host")
-    for one in look.members:
+    for one in look.members[:CLIENTS_SHOWN]:
         member = one.described.instance_id or one.described.member_id
         row = [one.client, member, ", ".join(one.topics), str(len(one.answer.partitions))]
         table.add_row(*row, *[one.described.client_host] * (width >= WIDE))

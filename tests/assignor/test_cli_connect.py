@@ -9,13 +9,21 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
-from assignor.adapters.admin import BrokerError, Target, open_admin, parse_servers, split_server
+from assignor.adapters.admin import BrokerError, Target, open_admin
+from assignor.adapters.admin_probe import parse_servers, split_server
 from assignor.cli.connect import connect_options, connected, target_of
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
 PEM = Path(__file__).parent / "certificates"
-GROUP_AUTHORIZATION_FAILED = 30
+UNSUPPORTED_MECHANISM = 33
+SASL_AUTHENTICATION_FAILED = 58
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 
@@ -168,8 +176,8 @@ def test_a_certificate_that_is_not_trusted_is_said(tmp_path):
     with listener(shake_hands) as server:
         done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
     assert done.exit_code == 3
-    assert f"{server}: its certificate is not trusted: self-signed certificate" in done.stderr
-    assert "see whether it speaks SSL (security.protocol)" in done.stderr
+    assert done.stderr.startswith(f"Error: no broker can be reached: {server}: its certificate is")
+    assert "not trusted: self-signed certificate" in done.stderr
 
 
 @contextmanager
@@ -233,8 +241,109 @@ def test_a_port_without_tls_is_said(tmp_path):
         server = broker.bootstrap_servers[0]
         done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
     assert done.exit_code == 3
-    assert "takes connections, but no broker answered in 1 s" in done.stderr
-    assert f"{server}: " in done.stderr
+    assert f"no broker can be reached: {server}: " in done.stderr
+
+
+class Login:
+    """A server that answers SASL and nothing else, as Kafka does: it hangs up with its refusal."""
+
+    def __init__(self, *, mechanisms=("PLAIN",), error=0, answers=(b"",), hangs_up=False):
+        self.mechanisms, self.error, self.hangs_up = mechanisms, error, hangs_up
+        self.answers = list(answers)
+        self.tokens = []
+
+    def __call__(self, connection):
+        if self.hangs_up:
+            connection.close()
+            return
+        unsupported = 0 if self.wanted(connection) in self.mechanisms else UNSUPPORTED_MECHANISM
+        handshake = SaslHandshakeResponse(error_code=unsupported, mechanisms=list(self.mechanisms))
+        self.send(connection, handshake, 1, 1)
+        for number, answer in enumerate(self.answers, 2):
+            request = self.receive(connection, SaslAuthenticateRequest, 0)
+            if request is None:
+                return
+            self.tokens.append(bytes(request.auth_bytes))
+            said = SaslAuthenticateResponse(
+                error_code=self.error, error_message="no", auth_bytes=answer
+            )
+            self.send(connection, said, 0, number)
+        connection.close()
+
+    def wanted(self, connection):
+        return self.receive(connection, SaslHandshakeRequest, 1).mechanism
+
+    def receive(self, connection, kind, version):
+        head = connection.recv(4, socket.MSG_WAITALL)
+        if len(head) < 4:
+            return None
+        data = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+        return kind.decode(data, version=version, header=True)
+
+    def send(self, connection, response, version, number):
+        response.API_VERSION = version
+        response.with_header(correlation_id=number)
+        connection.sendall(response.encode(header=True, framed=True))
+
+
+@pytest.fixture
+def login(tmp_path):
+    return properties(
+        tmp_path,
+        **{
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": 'a.PlainLoginModule required username="ann" password="secret";',
+        },
+    )
+
+
+def log_in(server, file, timeout=1):
+    return run("--bootstrap-server", server, "--command-config", file, "--timeout", timeout)
+
+
+def test_a_wrong_password_is_said_at_once(login):
+    refusing = Login(error=SASL_AUTHENTICATION_FAILED)
+    with listener(refusing) as server:
+        done = log_in(server, login, timeout=60)
+    assert refusing.tokens == [b"ann\0ann\0secret"]
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"Error: no broker lets this user in: {server}: user name or password is refused (PLAIN); "
+        "look at sasl.jaas.config.\n"
+    )
+
+
+def test_a_mechanism_that_is_not_enabled_is_said_with_those_that_are(login):
+    with listener(Login(mechanisms=("SCRAM-SHA-512", "GSSAPI"))) as server:
+        done = log_in(server, login, timeout=60)
+    assert done.exit_code == 1
+    assert "PLAIN is not enabled there (GSSAPI, SCRAM-SHA-512); look at sasl.mechanism" in (
+        done.stderr
+    )
+
+
+@pytest.mark.parametrize("server", [Login(), Login(hangs_up=True)])
+def test_what_the_trial_does_not_understand_is_left_to_the_client(login, server):
+    with listener(server) as address:
+        done = log_in(address, login)
+    assert done.exit_code == 3
+    assert "no broker answered in 1 s; see whether it speaks SASL_PLAINTEXT" in done.stderr
+
+
+def test_a_server_that_cannot_prove_that_it_knows_the_password_is_refused(tmp_path):
+    file = properties(
+        tmp_path,
+        **{
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.jaas.config": 'a.ScramLoginModule required username="ann" password="secret";',
+        },
+    )
+    with listener(Login(mechanisms=("SCRAM-SHA-256",), answers=(b"r=other,s=AAAA,i=4096",))) as at:
+        done = log_in(at, file, timeout=60)
+    assert done.exit_code == 1
+    assert "its part of SCRAM-SHA-256 is wrong" in done.stderr
 
 
 def test_what_the_cluster_forbids_ends_with_status_1():

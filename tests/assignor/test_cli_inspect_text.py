@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
-from assignor.cli.inspect_text import render_group, render_groups
+from assignor.cli.inspect_text import CLIENTS_SHOWN, render_group, render_groups
 from assignor.inspection import inspect_group
 from encoding import NativeAssignment, NativeSubscription, TaskId
 from tests.assignor.described_groups import FACTS, captured, group_of, member
@@ -152,6 +152,17 @@ def test_long_client_ids_are_cut_to_what_tells_them_apart_before_releases_are():
         "                        2.0.0-2.3.1 pinn",
     ]
     assert any(names[1] in line for line in lines)  # whole in what there is to do
+
+
+def test_of_very_many_clients_those_that_hold_the_version_are_shown():
+    many = [member(f"m{number:03}", process=number) for number in range(1, 121)]
+    low = member("z-low", process=999, used=4, supported=4, consumer=0)
+    lines = group(inspect_group(group_of(*many, low), FACTS), 80)
+    assert sum(line.startswith("m") for line in lines) == CLIENTS_SHOWN - 1
+    assert any(line.startswith("z-low") for line in lines)
+    assert "and 21 more; --format json lists all" in lines
+    few = group(inspect_group(group_of(*many[:3]), FACTS), 80)
+    assert not any("more; --format" in line for line in few)
 
 
 def test_all_groups_are_one_row_each():

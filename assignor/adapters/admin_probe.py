@@ -1,0 +1,187 @@
+"""Trying each bootstrap server before a client is made: TCP, TLS, login, each with its own words.
+
+kafka-python says of all of these only that time is over, after all of it; a wrong password it does
+not even notice, since the broker closes the connection together with its answer.
+"""
+
+import socket
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final
+
+from kafka.errors import KafkaError
+from kafka.net.sasl import get_sasl_mechanism
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+DEFAULT_PORT: Final = 9092
+_PROBE_S: Final = 5.0
+_SIZE: Final = Struct(">i")
+_ANSWER_MOST: Final = 1 << 20
+_HANDSHAKE_VERSION: Final = 1
+_AUTHENTICATE_VERSION: Final = 0
+_UNSUPPORTED_MECHANISM: Final = 33
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a server is of no use; `is_refusal`: it answers, and refuses the login."""
+
+    why: str
+    is_refusal: bool = False
+
+
+class _Refused(Exception):
+    """The server answers, and refuses the login."""
+
+
+def split_server(server: str) -> tuple[str, int] | None:
+    """Host and port of `host:port`, `[host]:port` or `host`; None if it is none of them.
+
+    >>> split_server("[::1]:9093")
+    ('::1', 9093)
+    """
+    if server.count(":") > 1 and not server.startswith("["):
+        return server, DEFAULT_PORT
+    host, bracket, rest = server.rpartition("]")
+    if not bracket:
+        host, _, rest = server.partition(":")
+        rest = f":{rest}" if rest or ":" in server else ""
+    host = host.removeprefix("[")
+    port = rest.removeprefix(":")
+    if not host or (rest and not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16)):
+        return None
+    return host, int(port) if port else DEFAULT_PORT
+
+
+def parse_servers(text: str) -> tuple[str, ...]:
+    """The servers of a comma-separated list.
+
+    Raises:
+        ValueError: there is none, or one is not `host:port`.
+    """
+    servers: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [server for server in servers if split_server(server) is None]
+    if wrong or not servers:
+        raise ValueError(f"{(wrong or [text])[0]!r} is no server; give host:port[,host:port]")
+    return tuple(servers)
+
+
+def try_servers(
+    servers: Sequence[str], settings: Mapping[str, Any], timeout_s: float
+) -> dict[str, Failure]:
+    """Try servers until one is of use; what was wrong with each, empty where one is.
+
+    Args:
+        servers: as `parse_servers` returns them.
+        settings: keyword arguments for a kafka-python client.
+        timeout_s: for all of them; each gets at most five seconds.
+    """
+    deadline = time.monotonic() + timeout_s
+    tried: dict[str, Failure] = {}
+    for server in servers:
+        limit_s = max(0.05, min(_PROBE_S, deadline - time.monotonic()))
+        failure = _try(server, settings, limit_s)
+        if failure is None:
+            return {}
+        tried[server] = failure
+    return tried
+
+
+def spelled(tried: Mapping[str, Failure]) -> str:
+    """Each server with what was wrong."""
+    return "; ".join(f"{server}: {failure.why}" for server, failure in tried.items())
+
+
+def _try(server: str, settings: Mapping[str, Any], limit_s: float) -> Failure | None:
+    where = split_server(server)
+    if where is None:
+        return Failure(why="not of the form host:port")
+    try:
+        with socket.create_connection(where, timeout=limit_s) as connection:
+            _shake_hands(connection, where[0], settings)
+    except _Refused as error:
+        return Failure(why=str(error), is_refusal=True)
+    except TimeoutError:
+        return Failure(why=f"no answer in {limit_s:.3g} s")
+    except ssl.SSLCertVerificationError as error:
+        return Failure(why=f"its certificate is not trusted: {error.verify_message}")
+    except ssl.SSLError as error:
+        return Failure(why=f"no TLS is spoken there: {error.reason or error}")
+    except (OSError, UnicodeError) as error:
+        return Failure(why=(getattr(error, "strerror", None) or str(error)).lower())
+    return None
+
+
+def _shake_hands(connection: socket.socket, host: str, settings: Mapping[str, Any]) -> None:
+    """TLS and login, as far as the settings ask for them."""
+    context = settings.get("ssl_context")
+    if context is not None:
+        connection = context.wrap_socket(connection, server_hostname=host)
+    try:
+        if settings.get("sasl_mechanism"):
+            _log_in(connection, host, settings)
+    finally:
+        if context is not None:
+            connection.close()
+
+
+def _log_in(connection: socket.socket, host: str, settings: Mapping[str, Any]) -> None:
+    """Log in and forget it; a server that does not answer to that is left to the client.
+
+    Raises:
+        _Refused: the mechanism is not enabled there, or the login is refused.
+    """
+    name = settings["sasl_mechanism"]
+    answer = _ask(connection, SaslHandshakeRequest(mechanism=name), SaslHandshakeResponse, 1)
+    if answer is None:
+        return
+    if answer.error_code == _UNSUPPORTED_MECHANISM:
+        enabled = ", ".join(sorted(answer.mechanisms)) or "none"
+        raise _Refused(f"{name} is not enabled there ({enabled}); look at sasl.mechanism")
+    mechanism = get_sasl_mechanism(name)(host=host, **settings)
+    number = _HANDSHAKE_VERSION
+    while not mechanism.is_done():
+        number += 1
+        request = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes())
+        answer = _ask(connection, request, SaslAuthenticateResponse, number)
+        if answer is None:
+            return
+        if answer.error_code:
+            raise _Refused(f"user name or password is refused ({name}); look at sasl.jaas.config")
+        try:
+            mechanism.receive(bytes(answer.auth_bytes))
+        except (KafkaError, ValueError, LookupError) as error:
+            raise _Refused(f"its part of {name} is wrong: {error}") from None
+
+
+def _ask(connection: socket.socket, request: Any, response: Any, number: int) -> Any:
+    """Send a request and read its answer; None where the server hangs up instead."""
+    is_handshake = isinstance(request, SaslHandshakeRequest)
+    version = _HANDSHAKE_VERSION if is_handshake else _AUTHENTICATE_VERSION
+    request.API_VERSION = version
+    request.with_header(correlation_id=number, client_id="assignor")
+    connection.sendall(request.encode(header=True, framed=True))
+    head = _read(connection, _SIZE.size)
+    if head is None:
+        return None
+    (size,) = _SIZE.unpack(head)
+    data = _read(connection, size) if 0 < size <= _ANSWER_MOST else None
+    return None if data is None else response.decode(data, version=version, header=True)
+
+
+def _read(connection: socket.socket, size: int) -> bytes | None:
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            return None
+        data += part
+    return data
