@@ -6,17 +6,15 @@ its clients may keep together, so the flow never promises to keep more than quot
 client gives up what is then a matter of counts by (client, pool).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from spark_assign.collapse_quotas import levelled_release
+from spark_assign.collapse_quotas import levelled_release, shared_out
 from spark_assign.collapse_rows import Bools, Ints
 
-# Augmenting paths that are looked for before a client gives up what the optimum would have kept.
-_PATHS = 2_000
 # Up to so many counts by (client, pool) the flow is solved to the client.
 _EXACT_ARCS = 12_000
 
@@ -63,24 +61,58 @@ class RackProblem:
 
 
 def solve_racks(problem: RackProblem) -> RackPlan:
-    """A placement of least cost; time and memory of classes x racks, then of clients x pools."""
-    held, quota = problem.held, problem.quota
+    """A placement of least cost; time and memory of classes x racks, then of clients x pools.
+
+    The flow looks at racks. Clients that cannot give up what it takes from their rack are looked at
+    alone in the next one, as long as they are few.
+    """
+    must_go = np.maximum(problem.held.sum(axis=1) - problem.quota, 0)
+    gives = (must_go > 0) & ~problem.lacks_rack[problem.rack_of]
+    is_alone = gives & _is_exact(problem, gives)
+    best: RackPlan | None = None
+    while True:
+        plan, failed = _solved(problem, must_go, is_alone)
+        # What a flow costs is below any placement, the more it looks at the nearer.
+        bound = plan.bound if best is None else max(plan.bound, best.bound)
+        best = plan if best is None or plan.cost < best.cost else best
+        best = replace(best, bound=bound)
+        more = is_alone | failed
+        if best.cost == best.bound or (more == is_alone).all() or not _is_exact(problem, more):
+            return best
+        is_alone = more
+
+
+def _is_exact(problem: RackProblem, clients: Bools) -> bool:
+    """Whether so few that the flow can look at each."""
+    return bool(np.count_nonzero(problem.held[clients]) <= _EXACT_ARCS)
+
+
+def _solved(problem: RackProblem, must_go: Ints, is_alone: Bools) -> tuple[RackPlan, Bools]:
+    """A plan, and the clients that had to give up what the flow would have kept."""
+    held = problem.held
     is_nameless = problem.lacks_rack[problem.rack_of]
-    must_go = np.maximum(held.sum(axis=1) - quota, 0)
     gone = np.zeros_like(held)
     gone[is_nameless] = levelled_release(held[is_nameless], must_go[is_nameless])
-    keepers = _keepers(problem, must_go, ~is_nameless)
-    kept, arrive, bound = _flow(problem, held - gone, keepers)
-    for number, one in enumerate(keepers):
-        wanted = held[one.clients].sum(axis=0) - kept[:, number]
-        gone[one.clients] = _released(held[one.clients], must_go[one.clients], wanted)
-        arrive[:, one.rack] += gone[one.clients].sum(axis=0) - wanted
+    keepers = _keepers(problem, must_go, is_alone, ~is_nameless)
+    flow = _flow(problem, held - gone, keepers)
+    arrive, failed = flow.arrive, np.zeros(len(held), dtype=np.bool_)
+    for one, sent in zip(keepers, _sent(problem, keepers, flow), strict=True):
+        wishes = _wishes(problem.weight, one.rack, sent)
+        left, due, comes = _given_up(
+            held[one.clients], must_go[one.clients], wishes, len(problem.lacks_rack)
+        )
+        failed[one.clients] = due > 0
+        left -= levelled_release(left, due)
+        gone[one.clients] = held[one.clients] - left
+        arrive += comes
+        # Whoever gives up more than the cheapest flow wants stays in the rack.
+        arrive[:, one.rack] += gone[one.clients].sum(axis=0) - comes.sum(axis=1)
     moved = int(gone.sum())
     placed = arrive.copy()
     for rack in range(len(problem.lacks_rack)):
         placed[:, rack] += (held - gone)[problem.rack_of == rack].sum(axis=0)
     cost = problem.traffic * int((placed * problem.weight).sum()) + problem.overlap * moved
-    return RackPlan(keep=held - gone, arrive=arrive, bound=bound, cost=cost)
+    return RackPlan(keep=held - gone, arrive=arrive, bound=flow.cost, cost=cost), failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,14 +124,11 @@ class _Keeper:
     most: int
 
 
-def _keepers(problem: RackProblem, must_go: Ints, is_named: Bools) -> list[_Keeper]:
-    """The clients of each rack; those that have to give tasks up each alone, if they are few.
-
-    Alone they make the flow exact to the client. Together the flow may want of them what no one of
-    them has; where each holds tasks of many pools, it hardly does.
-    """
-    full = np.flatnonzero((must_go > 0) & is_named)
-    alone = full if np.count_nonzero(problem.held[full]) <= _EXACT_ARCS else full[:0]
+def _keepers(
+    problem: RackProblem, must_go: Ints, is_alone: Bools, is_named: Bools
+) -> list[_Keeper]:
+    """The clients of each rack; some each alone, which makes the flow exact to the client."""
+    alone = np.flatnonzero(is_alone)
     held = problem.held.sum(axis=1)
     keepers = [
         _Keeper(
@@ -118,8 +147,24 @@ def _keepers(problem: RackProblem, must_go: Ints, is_named: Bools) -> list[_Keep
     return keepers
 
 
-def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> tuple[Ints, Ints, int]:
-    """Kept [P, keepers] and arriving [P, R] tasks of a cheapest flow, and its cost."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Flow:
+    """A cheapest flow.
+
+    Attributes:
+        kept: int [P, keepers].
+        sent: int [P, R], tasks that leave home, by where they go.
+        arrive: int [P, R], tasks without a home; what leaves home is added to them.
+        cost: of all.
+    """
+
+    kept: Ints
+    sent: Ints
+    arrive: Ints
+    cost: int
+
+
+def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> _Flow:
     import networkx as nx  # noqa: PLC0415 a quarter of a second, with rack costs only
 
     racks, pools = len(problem.lacks_rack), held.shape[1]
@@ -140,16 +185,19 @@ def _flow(problem: RackProblem, held: Ints, keepers: Sequence[_Keeper]) -> tuple
     demand = places - stuck.sum(axis=0)
     graph = _graph(problem, held, keepers, cost=cost, own=own, demand=demand)
     _, flows = nx.network_simplex(graph)
-    kept, arrive = np.zeros((pools, len(keepers)), np.int64), np.zeros((pools, racks), np.int64)
+    kept = np.zeros((pools, len(keepers)), np.int64)
+    sent, arrive = np.zeros((pools, racks), np.int64), np.zeros((pools, racks), np.int64)
     for pool in range(pools):
-        for name in ("home", "free"):
-            for (kind, place), count in flows[name, pool].items():
-                (kept if kind == "kept" else arrive)[pool, place] += count
-    at = stuck + arrive
+        for (kind, place), count in flows["home", pool].items():
+            (kept if kind == "kept" else sent)[pool, place] += count
+        for (_, place), count in flows["free", pool].items():
+            arrive[pool, place] += count
+    at = stuck + sent + arrive
     for number, one in enumerate(keepers):
         at[:, one.rack] += kept[:, number]
     moved = int(owned.sum() - stuck.sum() - kept.sum())
-    return kept, arrive, int((at * weight).sum()) + problem.overlap * moved
+    total = int((at * weight).sum()) + problem.overlap * moved
+    return _Flow(kept=kept, sent=sent, arrive=arrive, cost=total)
 
 
 def _graph(
@@ -182,59 +230,88 @@ def _graph(
     return graph
 
 
-def _released(held: Ints, must_go: Ints, wanted: Ints) -> Ints:
-    """Int [C, P]: `wanted` tasks of each pool leave, at least `must_go` of each client.
+def _sent(problem: RackProblem, keepers: Sequence[_Keeper], flow: _Flow) -> Iterator[Ints]:
+    """For each keeper, int [P, R]: what leaves it, by where it goes; into its own rack first."""
+    held = np.stack([problem.held[one.clients].sum(axis=0) for one in keepers], axis=1)
+    leaving, to = held - flow.kept, flow.sent.copy()
+    own = np.zeros_like(leaving)
+    for number, one in enumerate(keepers):
+        own[:, number] = np.minimum(leaving[:, number], to[:, one.rack])
+        to[:, one.rack] -= own[:, number]
+    # The rest is paired in the order of keepers and of racks, each an interval of one line.
+    end, end_to = np.cumsum(leaving - own, axis=1), np.cumsum(to, axis=1)
+    for number, one in enumerate(keepers):
+        high = np.minimum(end[:, number, None], end_to)
+        low = np.maximum((end - leaving + own)[:, number, None], end_to - to)
+        sent = np.maximum(high - low, 0)
+        sent[:, one.rack] += own[:, number]
+        yield sent
 
-    Where a client's share of the pools that should go is used up by others, they give up something
-    else along a path of exchanges; where there is none, more leave than wanted.
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Wish:
+    """Tasks that are to go to a rack, of any of these pools: all gain or lose the same by it.
+
+    Attributes:
+        rack: where to.
+        pools: int [M], those that the flow happened to choose first.
+        chosen: int [M], how many of each it chose.
     """
-    gone = np.zeros_like(held)
-    due, left = must_go.copy(), wanted.copy()
-    # Pools with most to give first: fewest clients are left over in the end.
-    for pool in np.argsort(-left, kind="stable").tolist():
-        able = np.minimum(held[:, pool], due)
-        before = np.cumsum(able) - able
-        taken = np.clip(int(left[pool]) - before, 0, able)
-        gone[:, pool] = taken
-        due -= taken
-        left[pool] -= taken.sum()
-    tries = 0
-    for client in np.flatnonzero(due).tolist():
-        while due[client] and tries < _PATHS and _exchange(held, gone, left, client):
-            due[client] -= 1
-            tries += 1
-    rows = np.flatnonzero(due)
-    gone[rows] += levelled_release((held - gone)[rows], due[rows])
-    for pool in np.flatnonzero(left > 0).tolist():
-        # Whoever gives up what nobody has to: in the order of the clients.
-        able = held[:, pool] - gone[:, pool]
-        before = np.cumsum(able) - able
-        gone[:, pool] += np.clip(int(left[pool]) - before, 0, able)
-    return gone
+
+    rack: int
+    pools: Ints
+    chosen: Ints
 
 
-def _exchange(held: Ints, gone: Ints, left: Ints, client: int) -> bool:
-    """One more task of the client leaves, others exchange what they give up; False: no way."""
-    pools = len(left)
-    came: dict[int, tuple[int, int]] = {}
-    queue = np.flatnonzero(held[client] > gone[client]).tolist()
-    reached = dict.fromkeys(queue)
-    while queue:
-        pool = queue.pop(0)
-        if left[pool] > 0:
-            left[pool] -= 1
-            while pool in came:
-                before, other = came[pool]
-                gone[other, pool] += 1
-                gone[other, before] -= 1
-                pool = before
-            gone[client, pool] += 1
-            return True
-        givers = np.flatnonzero(gone[:, pool] > 0)
-        able = held[givers] > gone[givers]
-        for after in range(pools):
-            if after not in reached and able[:, after].any():
-                reached[after] = None
-                came[after] = (pool, int(givers[np.argmax(able[:, after])]))
-                queue.append(after)
-    return False
+def _wishes(weight: Ints, home: int, sent: Ints) -> list[_Wish]:
+    """What leaves a rack, as wishes; those that fewest pools can fulfil first.
+
+    A cheapest flow takes all from a pool or two, of which a client may have none. What counts is
+    the difference in traffic: other pools with the same one are as good.
+    """
+    wishes = []
+    for rack in np.flatnonzero(sent.any(axis=0)).tolist():
+        gain = weight[:, rack] - weight[:, home]
+        for one in np.unique(gain[sent[:, rack] > 0]).tolist():
+            pools = np.flatnonzero(gain == one)
+            pools = pools[np.argsort(-sent[pools, rack], kind="stable")]
+            wishes.append(_Wish(rack=rack, pools=pools, chosen=sent[pools, rack]))
+    return sorted(wishes, key=lambda wish: len(wish.pools))
+
+
+def _given_up(
+    held: Ints, must_go: Ints, wishes: Sequence[_Wish], racks: int
+) -> tuple[Ints, Ints, Ints]:
+    """What clients give up to the wishes.
+
+    Returns:
+        int [C, P], what is left of `held`; int [C], how many each has still to give up, for others
+        fulfilled the wishes that it could; int [P, R], where the wishes send the rest.
+    """
+    left, due = held.copy(), must_go.copy()
+    comes = np.zeros((held.shape[1], racks), dtype=np.int64)
+    counts = [int(wish.chosen.sum()) for wish in wishes]
+
+    def give(number: int, pools: Ints, most: int, *, has_to: bool) -> None:
+        able = left[:, pools].sum(axis=1)
+        able = np.minimum(able, due) if has_to else able
+        taken = np.clip(min(most, counts[number]) - (np.cumsum(able) - able), 0, able)
+        part = shared_out(left[:, pools], taken)
+        left[:, pools] -= part
+        comes[pools, wishes[number].rack] += part.sum(axis=0)
+        counts[number] -= int(taken.sum())
+        np.maximum(due - taken, 0, out=due)
+
+    # Those that have to give, then anybody.
+    for has_to in (True, False):
+        for number, wish in enumerate(wishes):
+            for pool, most in zip(wish.pools, wish.chosen.tolist(), strict=True):
+                done = int(comes[pool, wish.rack])
+                if most > done:
+                    give(number, np.array([pool]), most - done, has_to=has_to)
+        for number, wish in enumerate(wishes):
+            give(number, wish.pools, counts[number], has_to=has_to)
+    for number in range(len(wishes)):
+        # Racks must be filled.
+        give(number, np.arange(held.shape[1]), counts[number], has_to=False)
+    return left, due, comes

@@ -69,16 +69,56 @@ class _Part:
     cost: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Used:
+    """Pools that have tasks: groups have few subtopologies, and numbers for many.
+
+    Attributes:
+        pools: int [U], of stateful tasks; stateless ones have as many.
+        place: int [P], the place of each pool among them.
+        clients: C.
+    """
+
+    pools: Ints
+    place: Ints
+    clients: int
+
+    @classmethod
+    def of(cls, group: Group, chunks: Sequence[ChunkCounts]) -> "_Used":
+        """Of a group; with rack costs all, for pools lie in blocks then."""
+        half, clients = group.pools, len(group.clients)
+        has_tasks = np.full(half, group.has_rack_costs, dtype=np.bool_)
+        for chunk in chunks:
+            has_tasks[chunk.keys // clients % half] = True
+            has_tasks |= chunk.free.reshape(2, half).any(axis=0)
+        return cls(pools=np.flatnonzero(has_tasks), place=np.cumsum(has_tasks) - 1, clients=clients)
+
+    def cells(self, keys: Ints) -> Ints:
+        """Keys of cells, counted over these pools only."""
+        rest, client = np.divmod(keys, self.clients)
+        rest, pool = np.divmod(rest, len(self.place))
+        return (rest * len(self.pools) + self.place[pool]) * self.clients + client
+
+    def spread(self, part: Ints) -> Ints:
+        """Rows for all pools from rows for these; in blocks they are all there."""
+        if len(part) != len(self.pools):
+            return part
+        rows = np.zeros((len(self.place), *part.shape[1:]), dtype=part.dtype)
+        rows[self.pools] = part
+        return rows
+
+
 def solve_actives(group: Group, chunks: Sequence[ChunkCounts]) -> ActivePlan:
     """Quotas, what stays, and how the rest is dealt; chunks in the order in which they rank."""
-    clients, pools = len(group.clients), 2 * group.pools
-    cells = np.zeros(LEVELS * pools * clients, dtype=np.int64)
-    free = np.zeros(pools, dtype=np.int64)
+    used = _Used.of(group, chunks)
+    clients, half = len(group.clients), len(used.pools)
+    cells = np.zeros(LEVELS * 2 * half * clients, dtype=np.int64)
+    free = np.zeros(2 * group.pools, dtype=np.int64)
     for chunk in chunks:
-        cells[chunk.keys] += chunk.counts
+        cells[used.cells(chunk.keys)] += chunk.counts
         free += chunk.free
-    held = cells.reshape(LEVELS, pools, clients).transpose(0, 2, 1)
-    half = group.pools
+    free = free[np.concatenate([used.pools, used.pools + group.pools])]
+    held = cells.reshape(LEVELS, 2 * half, clients).transpose(0, 2, 1)
     stateful = held[:, :, :half]
     total = int(stateful.sum() + free[:half].sum())
     homes = stateful[:PREFERRED].sum(axis=(0, 2))
@@ -97,7 +137,7 @@ def solve_actives(group: Group, chunks: Sequence[ChunkCounts]) -> ActivePlan:
     # For stateless tasks traffic counts first, and moves only break ties.
     others = _parts(group, bare, free[half:], stateless, (count + 1, 1))
     stay = np.concatenate([_joined(parts, half), _joined(others, half)], axis=2)
-    dealing = _dealing(group, chunks, stay, (*parts, *others))
+    dealing = _dealing(group, chunks, stay, (*parts, *others), used)
     left = held - stay
     return ActivePlan(
         dealing=dealing,
@@ -214,18 +254,23 @@ def _taken(group: Group, likes: Ints, arrive: Ints, room: Ints) -> Ints:
 
 
 def _dealing(
-    group: Group, chunks: Sequence[ChunkCounts], stay: Ints, parts: Sequence[_Part]
+    group: Group,
+    chunks: Sequence[ChunkCounts],
+    stay: Ints,
+    parts: Sequence[_Part],
+    used: _Used,
 ) -> Dealing:
     """Plans for the chunks, and the laps of every block and rack."""
-    arrive = np.concatenate([part.arrive for part in parts], axis=0)
+    arrivals = [used.spread(part.arrive) for part in parts]
+    arrive = np.concatenate(arrivals, axis=0)
     pools, racks = arrive.shape
     laps: dict[tuple[int, int], Laps] = {}
     base, block_of, first = np.zeros((pools, racks), np.int64), np.zeros(pools, np.int64), 0
-    for block, part in enumerate(parts):
-        mine = slice(first, first + len(part.arrive))
+    for block, (part, comes) in enumerate(zip(parts, arrivals, strict=True)):
+        mine = slice(first, first + len(comes))
         first = mine.stop
         block_of[mine] = block
-        base[mine] = np.cumsum(part.arrive, axis=0) - part.arrive
+        base[mine] = np.cumsum(comes, axis=0) - comes
         for rack in range(racks):
             room = np.where(group.rack_of == rack, part.room, 0)
             laps[block, rack] = laps_of(room, group.capacity)
@@ -234,7 +279,7 @@ def _dealing(
     return Dealing(
         clients=len(group.clients),
         pools=pools,
-        leaving=leaving_of(chunks, stay, pools),
+        leaving=_leaving_of(chunks, stay, pools, used),
         cut=cut,
         base=base,
         block_of=block_of,
@@ -242,21 +287,25 @@ def _dealing(
     )
 
 
-def leaving_of(chunks: Sequence[ChunkCounts], stay: Ints, pools: int) -> Mapping[int, Leaving]:
+def _leaving_of(
+    chunks: Sequence[ChunkCounts], stay: Ints, pools: int, used: _Used
+) -> Mapping[int, Leaving]:
     """For each chunk what leaves it; the first of every cell stay, in the order of the chunks.
 
     Args:
         chunks: counts.
-        stay: int [levels, C, P].
+        stay: int [levels, C, U].
         pools: P.
+        used: which of them have tasks.
     """
     clients = stay.shape[1]
     remaining = stay.transpose(0, 2, 1).reshape(-1).copy()
     rank = np.zeros(pools, dtype=np.int64)
     leaving = {}
     for chunk in chunks:
-        first = np.minimum(remaining[chunk.keys], chunk.counts)
-        remaining[chunk.keys] -= first
+        mine = used.cells(chunk.keys)
+        first = np.minimum(remaining[mine], chunk.counts)
+        remaining[mine] -= first
         goes = first < chunk.counts
         cells = chunk.keys[goes]
         leaving[chunk.chunk] = Leaving(cells=cells, mark=first[goes], rank=rank.copy())

@@ -29,7 +29,7 @@ from spark_assign.collapse_kernel import (
 )
 from spark_assign.collapse_rows import Reading, reduced
 from spark_assign.collapse_standbys import Pools
-from spark_assign.group_checks import check_tasks, refuse_wrong_row
+from spark_assign.group_checks import check_tasks, refuse_wrong_row, too_many_subtopologies
 from spark_assign.group_tables import group_of
 from spark_assign.schemas import CLIENT, PLACEMENT, TASK, fitted
 
@@ -152,10 +152,13 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         kernel = make(tasks.sparkSession.sparkContext.broadcast(known))
         return rows.mapInArrow(kernel, from_arrow_schema(schema))
 
+    said = list(warnings)
+
     def check(first: Counted) -> None:
         if first.wrong:
             refuse_wrong_row(tasks, group, first.wrong)
         check_tasks(tasks, first.tasks)
+        said.extend(too_many_subtopologies(group, first.tasks))
 
     decided = decide(group, pools, lambda plans: run(counting, plans, COUNTED).toArrow(), check)
     counts = Observation("group")
@@ -173,7 +176,7 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         given=0 if copies is None else copies.given,
         above=0 if copies is None else copies.above,
         passes=passes,
-        warnings=warnings,
+        warnings=tuple(said),
     )
 
 

@@ -89,6 +89,22 @@ def check_tasks(tasks: DataFrame, counted: Ints) -> None:
             return
 
 
+def too_many_subtopologies(group: Group, counted: Ints) -> list[str]:
+    """A warning where not every subtopology is balanced by itself.
+
+    Args:
+        group: the group.
+        counted: as for `check_tasks`.
+    """
+    count = len(np.unique(counted[:, 0]))
+    if count <= group.buckets:
+        return []
+    return [
+        f"{count} subtopologies are balanced as {group.buckets}: those whose numbers leave the "
+        f"same remainder by {group.buckets} as if they were one"
+    ]
+
+
 def _refuse_repeated(tasks: DataFrame) -> None:
     twice = tasks.groupBy("subtopology", "partition").count().where("count > 1")
     row = twice.orderBy("subtopology", "partition").first()

@@ -15,6 +15,7 @@ from assignor import (
     totals,
     validate,
 )
+from spark_assign.group_checks import too_many_subtopologies
 
 _SPEC = importlib.util.spec_from_file_location(
     "group_worlds", Path(__file__).with_name("group_worlds.py")
@@ -159,6 +160,21 @@ def test_rack_optimum_is_reached_where_clients_hold_many_classes():
         assert moved.any()
 
 
+@pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
+def test_rack_cost_is_near_the_optimum_where_clients_of_a_rack_are_taken_together(
+    strategy, monkeypatch
+):
+    monkeypatch.setattr("spark_assign.collapse_racks._EXACT_ARCS", 250)
+    for seed in range(2):
+        state = worlds.random_group(
+            seed, racks=5, strategy=strategy, standbys=0, clients=60, size=700, kind="join"
+        )
+        mine, info = worlds.run_group(state, "sticky")
+        plan = info.decided.actives
+        assert plan.bound <= plan.cost <= 1.01 * plan.bound, seed
+        assert validate(state, mine) == ()
+
+
 def test_copies_are_spread_over_racks_as_in_the_core():
     for seed in SEEDS:
         state = worlds.random_group(seed, racks=3)
@@ -194,6 +210,15 @@ def test_sorted_tables_give_the_same_plan_however_they_are_cut(strategy):
         one, _ = worlds.run_group(state, strategy, chunks=1, batch=1_000)
         many, _ = worlds.run_group(state, strategy, chunks=5, batch=1_000)
         assert one.active.tolist() == many.active.tolist(), seed
+
+
+def test_more_subtopologies_than_are_told_apart_are_a_warning():
+    state = worlds.random_group(1, kind="fresh", clients=4, size=4)
+    _, info = worlds.run_group(state, "sticky")
+    numbers = np.array([[n, 1, 0, 0] for n in range(65)], dtype=np.int64)
+    assert too_many_subtopologies(info.group, numbers[:64]) == []
+    [said] = too_many_subtopologies(info.group, numbers)
+    assert said.startswith("65 subtopologies are balanced as 64:")
 
 
 def test_counts_on_the_way_are_those_of_the_plan():
