@@ -95,10 +95,18 @@ class PersistedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The greatest persistent version that was ever written in a place, and when it first was."""
+    """The greatest persistent version that was ever written in a place, and when it first was.
+
+    Attributes:
+        version: what was written.
+        at_ms: since when, in milliseconds since 1970.
+        setting: the greatest setting under which this place was written; below `version` where a
+            leader's version was taken that the own setting had not reached.
+    """
 
     version: int
     at_ms: int
+    setting: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,11 +194,18 @@ PERSISTED_RULES: Final = (
     ),
     PersistedRule(
         name="no way back",
-        holds=lambda n: n.written_version > n.settings.version,
+        holds=lambda n: n.written is not None and n.written.setting > n.settings.version,
         says=lambda _: None,
         why="persistent.metadata.version={setting} would go back: version {written} was first"
         " written here at {at}, and what is written stays readable only to releases that know it;"
         " set it to {written} again, nothing is lost",
+    ),
+    PersistedRule(
+        name="as a leader wrote",
+        holds=lambda n: n.written_version > n.settings.version,
+        says=lambda n: n.written_version,
+        why="persistent version {written} is written here since {at}, as the group's leader did;"
+        " the setting ({setting}) was never above and may follow",
     ),
     PersistedRule(
         name="raised with the wire",

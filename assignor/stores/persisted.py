@@ -195,9 +195,13 @@ class StateStores:
 
     def _format(self, store: Store) -> int:
         """The format to write, remembered first where it is a step up."""
-        if self._written is None or self._written.version < self.version:
-            found = Written(version=self.version, at_ms=self._now_ms)
-            body: bytes = msgpack.packb([found.version, found.at_ms])
+        before = self._written or Written(version=0, at_ms=self._now_ms, setting=0)
+        setting = max(before.setting, self._settings.version)
+        if before.version < self.version or before.setting < setting:
+            is_new = before.version < self.version
+            at_ms = self._now_ms if is_new else before.at_ms
+            found = Written(version=max(before.version, self.version), at_ms=at_ms, setting=setting)
+            body: bytes = msgpack.packb([found.version, found.at_ms, found.setting])
             write_sealed(self.directory / WRITTEN_NAME, _WRITTEN_MAGIC, body)
             self._written = found
         return format_to_write(store, self.version)
@@ -208,7 +212,7 @@ class StateStores:
         if body is None:
             return None
         try:
-            version, at_ms = msgpack.unpackb(body)
-            return Written(version=int(version), at_ms=int(at_ms))
+            version, at_ms, setting = msgpack.unpackb(body)
+            return Written(version=int(version), at_ms=int(at_ms), setting=int(setting))
         except (TypeError, ValueError, msgpack.UnpackException) as error:
             raise StoreError(f"{path} is whole but makes no sense: {error!r}") from error

@@ -271,6 +271,9 @@ def test_a_follower_takes_the_leaders_format_and_keeps_it(tmp_path):
     assert (decision.version, decision.rule) == (2, "as the leader writes")
     write_all(place)
     assert (tmp_path / PROCESS_NAME).read_bytes()[:8] == b"SRPROC01"
+    # Its own setting was never raised, so that it may start again before its bounce.
+    again = stores(tmp_path, 1)
+    assert (again.version, again.decision.rule) == (2, "as a leader wrote")
     # A leader that was not bounced yet does not take it back.
     assert place.follow(1, now_ms=NOW_MS + 2).version == 2
     other = stores(tmp_path / "other", 2)

@@ -20,13 +20,17 @@ from probing import (
 AT_MS = 1_700_000_000_000
 
 
-def decide(message=1, setting=None, *, written=None, leader=None, wire=False, known=(1, 2)):
+def decide(
+    message=1, setting=None, *, written=None, under=None, leader=None, wire=False, known=(1, 2)
+):
     return decide_persistent_version(
         PersistedNumbers(
             settings=PersistedSettings(
                 message_format_version=message, persistent_metadata_version=setting
             ),
-            written=None if written is None else Written(version=written, at_ms=AT_MS),
+            written=None
+            if written is None
+            else Written(version=written, at_ms=AT_MS, setting=under or written),
             leader_version=leader,
             is_wire_raised=wire,
             known_versions=known,
@@ -80,6 +84,14 @@ def test_followers_write_what_the_leader_writes_but_never_go_back(setting, leade
     assert decision.version == max(leader, written or 0)
 
 
+@pytest.mark.kip("384-6", "core")
+def test_who_took_a_leaders_version_may_start_again_with_its_old_setting():
+    decision = decide(1, 1, written=2, under=1)
+    assert (decision.version, decision.rule) == (2, "as a leader wrote")
+    assert decide(1, 2, written=2, under=1).version == 2
+    assert decide(1, 1, written=2, under=2).is_refused
+
+
 def test_a_leader_whose_version_is_unknown_here_stops_the_member():
     decision = decide(1, 1, leader=3)
     assert decision.is_refused
@@ -131,10 +143,10 @@ def test_every_format_of_a_store_is_read_and_numbers_have_no_holes(store):
 def test_every_case_has_a_decision_and_every_rule_decides_one():
     seen = set()
     values = (1, 2, 3)
-    for message, setting, written, leader, wire in itertools.product(
-        values, (None, *values), (None, *values), (None, *values), (False, True)
+    for message, setting, written, under, leader, wire in itertools.product(
+        values, (None, *values), (None, *values), values, (None, *values), (False, True)
     ):
-        decision = decide(message, setting, written=written, leader=leader, wire=wire)
+        decision = decide(message, setting, written=written, under=under, leader=leader, wire=wire)
         seen.add(decision.rule)
         assert decision.why
         assert "{" not in decision.why
