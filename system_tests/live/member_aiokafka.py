@@ -32,9 +32,18 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client i
     def __init__(self, work: Work, at_work: asyncio.Lock) -> None:
         self._work = work
         self._at_work = at_work
+        self._is_over = False
+
+    def end(self) -> None:
+        """Hand back what is left: the client tells nobody when it closes, and others take over.
+
+        It may finish a rebalance while it closes, and assigns what nobody will process.
+        """
+        self._is_over = True
+        self._work.disown_all()
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
-        if assigned:
+        if assigned and not self._is_over:
             self._work.own({item.partition for item in assigned})
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
@@ -67,7 +76,8 @@ class _Member:
         at_work = asyncio.Lock()
         consumer = self._consumer()
         self._assignor.attach(consumer)
-        consumer.subscribe([config.topic], listener=_Listener(self._work, at_work))
+        listener = _Listener(self._work, at_work)
+        consumer.subscribe([config.topic], listener=listener)
         self._report(events.MemberReady(protocol=self._assignor.name))
         try:
             await consumer.start()
@@ -79,8 +89,7 @@ class _Member:
                 self._report(events.MemberFailed(why=f"the client gave up: {error}"))
                 raise
         finally:
-            # The client tells nobody when it closes, and others take over as soon as it has left.
-            self._work.disown_all()
+            listener.end()
             self._assignor.close()
             await consumer.stop()
         if self._assignor.failed is not None:
