@@ -101,12 +101,12 @@ class Written:
         version: what was written.
         at_ms: since when, in milliseconds since 1970.
         setting: the greatest setting under which this place was written; below `version` where a
-            leader's version was taken that the own setting had not reached.
+            leader's version was taken that the own setting had not reached. None: `version`.
     """
 
     version: int
     at_ms: int
-    setting: int
+    setting: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +131,12 @@ class PersistedNumbers:
     def written_version(self) -> int:
         """What was written, 0 where nothing was."""
         return 0 if self.written is None else self.written.version
+
+    @property
+    def written_setting(self) -> int:
+        """The greatest setting under which something was written, 0 where nothing was."""
+        setting = None if self.written is None else self.written.setting
+        return self.written_version if setting is None else setting
 
     @property
     def written_at(self) -> str:
@@ -194,7 +200,7 @@ PERSISTED_RULES: Final = (
     ),
     PersistedRule(
         name="no way back",
-        holds=lambda n: n.written is not None and n.written.setting > n.settings.version,
+        holds=lambda n: n.written_setting > n.settings.version,
         says=lambda _: None,
         why="persistent.metadata.version={setting} would go back: version {written} was first"
         " written here at {at}, and what is written stays readable only to releases that know it;"

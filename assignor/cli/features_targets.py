@@ -182,7 +182,7 @@ def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:
     decision = decide_persistent_version(
         PersistedNumbers(
             settings=PersistedSettings(persistent_metadata_version=level),
-            written=Written(version=max(now, 1), at_ms=0, setting=max(now, 1)),
+            written=Written(version=max(now, 1), at_ms=0),
             is_wire_raised=wanted.get(ASSIGNMENT_PROTOCOL, 0) > wire,
         )
     )

@@ -196,8 +196,8 @@ class StateStores:
     def _format(self, store: Store) -> int:
         """The format to write, remembered first where it is a step up."""
         before = self._written or Written(version=0, at_ms=self._now_ms, setting=0)
-        setting = max(before.setting, self._settings.version)
-        if before.version < self.version or before.setting < setting:
+        setting = max(before.setting or 0, self._settings.version)
+        if before.version < self.version or before.setting != setting:
             is_new = before.version < self.version
             at_ms = self._now_ms if is_new else before.at_ms
             found = Written(version=max(before.version, self.version), at_ms=at_ms, setting=setting)

@@ -101,7 +101,7 @@ class FormatsWorld:
         member.written = Written(
             version=max(before.version, version),
             at_ms=self.scheduler.now_ms if version > before.version else before.at_ms,
-            setting=max(before.setting, member.setting),
+            setting=max(before.setting or 0, member.setting),
         )
         self._say(
             "write",
