@@ -1,10 +1,12 @@
 """Feature levels of real Kafka clusters: our commands beside Kafka's own tool, and rights."""
 
 import json
+import time
 from contextlib import ExitStack
 
 import pytest
 from click.testing import CliRunner
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from assignor.cli import main
 from system_tests.real import FeatureTool, RealBroker, broker_release, running_real_broker
@@ -13,6 +15,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 METADATA = "metadata.version"
 REFUSED = "INVALID_UPDATE_VERSION"
+LIMIT_S = 60
 
 # Command and options as both tools take them, what ours adds, our exit status, what we say.
 STEPS_3_9 = (
@@ -99,7 +102,8 @@ def test_the_same_steps_end_as_with_kafkas_own_tool(name, level_release, steps):
             found, out, err = ours(command, *options, *added, servers=mine.bootstrap_servers)
             assert (found, kafka.status) == (status, status), (command, options, out, err, kafka)
             assert sentence in (err if status else out), (command, options)
-            wait_for_levels(mine.bootstrap_servers, theirs.bootstrap_servers)
+            # A broker learns a level a moment after its controller.
+            until(lambda: finalized(mine.bootstrap_servers) == finalized(theirs.bootstrap_servers))
             now = finalized(mine.bootstrap_servers)
             if status or "--dry-run" in options:
                 assert now == before
@@ -110,14 +114,6 @@ def test_the_same_steps_end_as_with_kafkas_own_tool(name, level_release, steps):
         assert {name: row["finalized_name"] or "0" for name, row in told.items()} == of_kafka(
             said.out
         )
-
-
-def wait_for_levels(mine, theirs):
-    """A broker learns a level a moment after its controller; ask until both agree."""
-    for _ in range(300):
-        if finalized(mine) == finalized(theirs):
-            return
-    assert finalized(mine) == finalized(theirs)
 
 
 @pytest.mark.kip("584-8", "real")
@@ -185,25 +181,65 @@ def test_a_user_without_the_right_is_told_so_and_nothing_is_changed(tmp_path, na
         assert (status, "was upgraded" in out) == (0, True)
 
 
-def test_a_later_release_keeps_the_level_until_it_is_raised_online_step_by_step():
-    broker = RealBroker(broker_release("kafka:3.9"), level_release="3.7")
+# What nodes say to each other from a level on, and never before it; the line of the log that tells.
+NEW_REQUESTS = {
+    15: "attempting to send ControllerRegistrationRequestData",
+    17: "MV supports JBOD. Resending broker registration",
+}
+
+
+@pytest.mark.kip("778-11", "real")
+def test_after_one_bounce_levels_go_up_online_and_nodes_use_new_requests_at_once():
+    broker = RealBroker(broker_release("kafka:3.9"), level_release="3.6")
     try:
         broker.start()
         broker.stop()
         broker.become(broker_release("kafka:4"))
         broker.start()
         pid, servers = broker.pid, broker.bootstrap_servers
-        assert finalized(servers) == {METADATA: 19}
-        for level in (20, 21, 22, 25, 27, 29, 30):
+        assert finalized(servers) == {METADATA: 14}
+        for level in (15, 16, 17, 20, 21, 25, 30):
+            new = NEW_REQUESTS.get(level)
+            assert new is None or not broker.has_logged(new)
             status, out, err = ours("upgrade", "--metadata", str(level), servers=servers)
             assert (status, err) == (0, ""), out
-            for _ in range(300):
-                if finalized(servers)[METADATA] == level:
-                    break
-            assert finalized(servers)[METADATA] == level
+            until(lambda level=level: finalized(servers)[METADATA] == level)
+            if new is not None:
+                until(lambda new=new: broker.has_logged(new))
         status, out, _ = ours("upgrade-all", servers=servers)
         assert status == 0
         assert "streams.version was upgraded to 1" in out
         assert (broker.pid, broker.is_running) == (pid, True)
     finally:
         broker.close()
+
+
+def until(holds):
+    """Wait, for as long as a slow machine may need."""
+    end = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < end, f"not in {LIMIT_S} s"
+        time.sleep(0.1)
+
+
+def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
+    servers, where = kafka_4.bootstrap_servers, ("--group", "leveled")
+    protocol = "assignment.protocol"
+    status, out, err = ours("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
+    assert (status, out) == (0, f"{protocol} was upgraded to 11 (v11)\n")
+    assert err == "group leveled has no members now: nobody was asked\n"
+    for level, command, more in ((101, "upgrade", ()), (11, "downgrade", ("--yes",))):
+        status, out, _ = ours(
+            command, *where, "--feature", f"{protocol}={level}", *more, servers=servers
+        )
+        assert (status, f"to {level} (v{level})" in out) == (0, True)
+    status, out, _ = ours("describe", *where, "--format", "json", servers=servers)
+    body = json.loads(out)
+    assert (body["epoch"], body["features"][protocol]["finalized"]) == (3, 11)
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    try:
+        resource = ConfigResource(ConfigResourceType.TOPIC, "leveled-feature-levels")
+        [found] = admin.describe_configs([resource]).values()
+    finally:
+        admin.close()
+    assert "compact" in str(found)

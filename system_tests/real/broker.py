@@ -22,6 +22,7 @@ from kafka.errors import KafkaError
 
 from system_tests.real.jars import broker_jars
 from system_tests.real.java import find_java
+from system_tests.real.properties import server_properties
 from system_tests.surroundings import SurroundingsError
 
 _HOST = "127.0.0.1"
@@ -34,42 +35,6 @@ _RETRY_S = 0.1
 _LOG_TAIL = 4096
 # Tests start several JVMs on two cores: the first compiler alone, and one thread for the heap.
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
-
-_PROPERTIES = """\
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@{host}:{controller_port}
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
-advertised.listeners=PLAINTEXT://{host}:{port}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-inter.broker.listener.name=PLAINTEXT
-log.dirs={data}
-broker.heartbeat.interval.ms=500
-broker.session.timeout.ms=3000
-num.network.threads=2
-num.io.threads=4
-log.cleaner.dedupe.buffer.size=4194304
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-group.initial.rebalance.delay.ms=0
-group.min.session.timeout.ms=1000
-auto.create.topics.enable=false
-"""
-# The broker itself stays on the plain listener, where everybody is anonymous and may do everything.
-_SECURED = """\
-listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port},CONTROLLER://{host}:{controller_port}
-advertised.listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required {users};
-authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS;User:{first_user}
-"""
-_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class RealBroker:
@@ -189,6 +154,14 @@ class RealBroker:
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def has_logged(self, text: str) -> bool:
+        """Whether it has ever logged a line with this text."""
+        try:
+            with self._log.open(encoding="utf-8", errors="replace") as log:
+                return any(text in line for line in log)
+        except OSError:
+            return False
+
     def last_lines(self, count: int = 20) -> list[str]:
         """The end of its log: warnings and errors, and what the group coordinator decided."""
         try:
@@ -209,7 +182,13 @@ class RealBroker:
         return self._folder / "server.properties"
 
     def _command(self) -> tuple[str, ...]:
-        levels = ("kafka.coordinator.group=info", "org.apache.kafka.coordinator.group=info")
+        levels = (
+            "kafka.coordinator.group=info",
+            "org.apache.kafka.coordinator.group=info",
+            # Who registers anew when a feature level changes.
+            "kafka.server.ControllerRegistrationManager=info",
+            "org.apache.kafka.image.publisher.BrokerRegistrationTracker=info",
+        )
         return (
             str(self._java.executable),
             *JVM_OPTIONS,
@@ -220,16 +199,13 @@ class RealBroker:
         )
 
     def _write_properties(self) -> None:
-        names = list(self._users)
-        properties = (_PROPERTIES + (_SECURED if names else "")).format(
+        properties = server_properties(
             host=_HOST,
             port=self.port,
             sasl_port=self.sasl_port,
             controller_port=self._controller_port,
             data=self._folder / "data",
-            login=_LOGIN,
-            users=" ".join(f'user_{name}="{word}"' for name, word in self._users.items()),
-            first_user=names[0] if names else "",
+            users=self._users,
         )
         self._properties.write_text(properties, encoding="utf-8")
 
