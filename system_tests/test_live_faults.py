@@ -16,6 +16,7 @@ from probing import find_release
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from system_tests.coordinator import EventKind
 from system_tests.live.bounce import LiveBounce
+from system_tests.live.order import member_names
 from system_tests.live.path import Switches, plan_path
 from system_tests.live.plan import LiveOptions, Stage
 from system_tests.live.screen import SilentScreen
@@ -47,7 +48,7 @@ class Strikes(LiveBounce):
     """A bounce with one strike after the start of each bounced member."""
 
     def __init__(self, options, plan, broker, strikes):
-        super().__init__(options, plan, SilentScreen(sys.stderr, ("a", "b", "c")))
+        super().__init__(options, plan, SilentScreen(sys.stderr, member_names(options.members)))
         self.broker, self.strikes, self.stage = broker, list(strikes), None
         self.bounced = ""  # who was started last, and has said nothing yet
 
@@ -195,8 +196,19 @@ def test_an_upgrade_survives_a_join_that_is_lost_one_sent_twice_and_a_crash_at_w
 
 
 @pytest.mark.kip("268-16", "loop")
-def test_an_upgrade_survives_a_member_that_is_paused_past_its_session(struck):
-    run = struck("2.8", "native", [pause_past_the_session])
+def test_an_upgrade_on_both_clients_survives_lost_joins_and_the_death_of_a_leader(struck):
+    strikes = [lose_a_join, join_twice, kill_the_leader]
+    run = struck("3.1", "native", strikes, client="mixed", members=4)
+    assert run.outcome.failure is None
+    checks = {check.name: check for check in run.outcome.verdict.checks}
+    assert checks["versions"].ok, checks["versions"].sentence
+    assert checks["records"].numbers["missing"] == 0
+
+
+@pytest.mark.kip("268-16", "loop")
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
+def test_an_upgrade_survives_a_member_that_is_paused_past_its_session(struck, client):
+    run = struck("2.8", "native", [pause_past_the_session], client=client)
     assert run.outcome.failure is None
     checks = {check.name: check for check in run.outcome.verdict.checks}
     assert checks["versions"].ok, checks["versions"].sentence
