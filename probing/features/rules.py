@@ -91,8 +91,8 @@ _DEPRECATED: Final = UpdateRule(
     name="deprecated level",
     holds=lambda n: 0 < n.new < n.floor,
     error=UpdateError.INVALID_REQUEST,
-    why="{name} level {new} is deprecated: every node starts at {floor} or above, and no program"
-    " of the cluster reads less; take {floor} or more",
+    why="{name} level {new} is deprecated: all nodes had come to start at {floor} or above, and"
+    " that minimum never falls; take {floor} or more",
 )
 _UNMET: Final = UpdateRule(
     name="requires another feature",

@@ -256,7 +256,7 @@ def test_no_level_goes_below_its_deprecated_minimum():
     assert ask(view, ("bar", 2, SAFE)).ok
     refused = ask(view, ("bar", 1, UNSAFE))
     assert rules(refused) == ["deprecated level"]
-    assert "starts at 2" in refused.results[0].why
+    assert "start at 2 or above" in refused.results[0].why
 
 
 SMALL = LevelRange(min=1, max=1, can_be_off=True)
