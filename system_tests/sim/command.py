@@ -32,6 +32,13 @@ from system_tests.kraft import (
     run_kraft,
     run_kraft_seeds,
 )
+from system_tests.levels import (
+    LevelsOptions,
+    levels_document,
+    levels_lines,
+    run_levels,
+    run_levels_seeds,
+)
 from system_tests.report_figure import ReportError
 from system_tests.report_page import check_report, write_report
 from system_tests.report_sim import story_of_simulation
@@ -55,6 +62,7 @@ Examples:
   rolling-bounce simulate --seed 7 --report bounce.html    the same as a picture
   rolling-bounce simulate --seeds 500 --faults all     messages lost, members killed, and more
   rolling-bounce simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force    a path that is broken
+  rolling-bounce simulate --world levels --seeds 500   finalized levels of a group of ours
   rolling-bounce simulate --world kraft --seed 7       brokers and controllers, feature levels
   rolling-bounce simulate --world kraft --seeds 5000 --scenario downgrade
 
@@ -85,10 +93,11 @@ cannot be made.
 @click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
 @click.option(
     "--world",
-    type=click.Choice(["group", "kraft"]),
+    type=click.Choice(["group", "levels", "kraft"]),
     default="group",
     show_default=True,
-    help="A group of members; or brokers and controllers, whose RELEASE is a Kafka series.",
+    help="A group that is bounced; one of ours whose levels move; or brokers and controllers,"
+    " whose RELEASE is a Kafka series.",
 )
 @click.option("--scenario", type=click.Choice(SCENARIOS), help="Of kraft; drawn by default.")
 @click.option("--controllers", type=click.IntRange(1, 5), help="Of kraft: 1, 3 or 5; drawn.")
@@ -108,8 +117,7 @@ def simulate(**given: Any) -> None:
     if given["report"] is not None and given["seeds"] is not None:
         refuse("--report draws one bounce; give --seed instead of --seeds")
     try:
-        run = _run_kraft if given["world"] == "kraft" else _run_group
-        status = run(given)
+        status = _RUNS[given["world"]](given)
     except (ReleaseError, OptionError, FeatureError) as error:
         refuse(str(error))
     except ReportError as error:
@@ -138,6 +146,23 @@ def _run_kraft(given: dict[str, Any]) -> int:
     outcome = run_kraft(options)
     _show(form or "text", lambda: kraft_document(outcome), lambda: kraft_lines(outcome))
     return 0 if outcome.ok else EXIT_BAD
+
+
+def _run_levels(given: dict[str, Any]) -> int:
+    taken = {"seed", "seeds", "world", "workers", "form"}
+    foreign = sorted(given_here() - taken)
+    if foreign:
+        raise OptionError(f"--{foreign[0].replace('_', '-')} is for another --world; leave it out")
+    if given["seeds"] is not None:
+        seeds = range(given["seeds"])
+        fleet = run_fleet(LevelsOptions(), seeds, workers=given["workers"], run=run_levels_seeds)
+        return _run_many(fleet, given["seeds"], given["form"] or "json", "groups")
+    outcome = run_levels(LevelsOptions(seed=given["seed"] or 0))
+    _show(given["form"] or "text", lambda: levels_document(outcome), lambda: levels_lines(outcome))
+    return 0 if outcome.ok else EXIT_BAD
+
+
+_RUNS = {"group": _run_group, "kraft": _run_kraft, "levels": _run_levels}
 
 
 def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
