@@ -147,10 +147,10 @@ def test_users_see_what_they_may_and_are_told_what_not(tmp_path):
         "Error: not authorized to describe group g (GROUP_AUTHORIZATION_FAILED); "
         "ask for the permission.\n"
     )
-    assert seen["eve"].stderr == (
-        f"Error: no broker lets this user in: {broker.sasl_servers}: user name or password is "
-        "refused (PLAIN); look at sasl.jaas.config.\n"
-    )
+    eve = seen["eve"].stderr
+    assert eve.startswith(f"Error: no broker lets this user in: {broker.sasl_servers}: ")
+    assert eve.endswith("; look at sasl.jaas.config.\n")
+    assert "guess" not in eve
 
 
 def commit_an_offset(servers, group):

@@ -153,7 +153,11 @@ def _log_in(connection: socket.socket, host: str, settings: Mapping[str, Any]) -
         request = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes())
         answer = _ask(connection, request, SaslAuthenticateResponse, number)
         if answer is None:
-            return
+            # A broker closes the connection behind its refusal, which may be lost with it.
+            raise _Refused(
+                f"it hangs up at the login ({name}), as for a wrong user name or password; "
+                "look at sasl.jaas.config"
+            )
         if answer.error_code:
             raise _Refused(f"user name or password is refused ({name}); look at sasl.jaas.config")
         try:
@@ -168,12 +172,13 @@ def _ask(connection: socket.socket, request: Any, response: Any, number: int) ->
     version = _HANDSHAKE_VERSION if is_handshake else _AUTHENTICATE_VERSION
     request.API_VERSION = version
     request.with_header(correlation_id=number, client_id="assignor")
-    connection.sendall(request.encode(header=True, framed=True))
-    head = _read(connection, _SIZE.size)
-    if head is None:
+    try:
+        connection.sendall(request.encode(header=True, framed=True))
+        head = _read(connection, _SIZE.size)
+        size = 0 if head is None else _SIZE.unpack(head)[0]
+        data = _read(connection, size) if 0 < size <= _ANSWER_MOST else None
+    except ConnectionError:
         return None
-    (size,) = _SIZE.unpack(head)
-    data = _read(connection, size) if 0 < size <= _ANSWER_MOST else None
     return None if data is None else response.decode(data, version=version, header=True)
 
 

@@ -314,6 +314,13 @@ def test_a_wrong_password_is_said_at_once(login):
     )
 
 
+def test_a_server_that_hangs_up_at_the_login_is_taken_to_refuse_it(login):
+    with listener(Login(answers=())) as server:
+        done = log_in(server, login, timeout=60)
+    assert done.exit_code == 1
+    assert "it hangs up at the login (PLAIN), as for a wrong user name or password" in done.stderr
+
+
 def test_a_mechanism_that_is_not_enabled_is_said_with_those_that_are(login):
     with listener(Login(mechanisms=("SCRAM-SHA-512", "GSSAPI"))) as server:
         done = log_in(server, login, timeout=60)
