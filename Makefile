@@ -48,12 +48,13 @@ bench-assign: $(READY)
 	$(BIN)/python -m benchmarks.bench_assign --random $(RANDOM_GROUPS) \
 	    $(if $(PROBLEMS),--problems $(PROBLEMS))
 
-# Ratios within one run. GROUPS and TASKS make it smaller for a look.
+# Ratios within one run. GROUPS and TASKS make it smaller for a look; marks are for the sizes here.
 GROUPS ?= 5000
+TASKS ?= 10000000
 
 bench-spark: $(READY)
 	$(BIN)/python -m benchmarks.bench_spark_batch --groups $(GROUPS) ; status=$$? ; \
-	    $(BIN)/python -m benchmarks.bench_spark_group && exit $$status
+	    $(BIN)/python -m benchmarks.bench_spark_group --tasks $(TASKS) && exit $$status
 
 bench-codec: $(READY)
 	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \

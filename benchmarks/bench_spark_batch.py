@@ -5,10 +5,12 @@
 Ratios, of the best of a few runs on the same rows in the same session:
 - the job over (an identity `mapInArrow` of the same rows + the core's own time / cores),
 - `applyInPandas`, a group at a time, over the job: as a whole, and what both add to the core,
-- one core over two, in sessions of their own.
+- one core over two: processes of their own, each with all that it starts bound to so many cores.
 """
 
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -92,7 +94,7 @@ def noop(frame):
     frame.write.format("noop").mode("append").save()
 
 
-def measure(path, cores, runs, limit):
+def measured_here(path, cores, runs, limit):
     """Wall seconds of the identity, of the job, and of applyInPandas on a part of the groups."""
     spark = session("bench_spark_batch", cores=cores, driver_memory="2g")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "256")
@@ -113,6 +115,24 @@ def measure(path, cores, runs, limit):
         found["part"] = timed(lambda: noop(place_groups(from_table(part), Options())), 1) / limit
     spark.stop()
     return found
+
+
+def measured(path, cores, runs, limit):
+    """The same in a process of its own that has so many cores, Spark's own threads included."""
+    words = [str(path), str(cores), str(runs), str(limit)]
+    done = subprocess.run(
+        [sys.executable, "-m", __spec__.name, "--measure", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def bind(cores):
+    """Keep this process, and what it starts, on the first cores; where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 
 
 def in_pandas(frame):
@@ -186,15 +206,21 @@ def table_of(found, core, cores):
 @click.option("--cores", type=click.IntRange(2), default=2, show_default=True)
 @click.option("--runs", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
-def main(*, groups, tasks, clients, cores, runs, style):
+@click.option("--measure", nargs=4, hidden=True)
+def main(*, groups, tasks, clients, cores, runs, style, measure):
+    if measure:
+        path, *numbers = measure
+        bind(int(numbers[0]))
+        click.echo(json.dumps(measured_here(path, *map(int, numbers))))
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "groups"
         states = make_groups(path, groups, tasks, clients)
         core = core_seconds(states, groups)
-        pandas_groups = max(10, groups // 10)
+        pandas_groups = max(10, groups // 2)
         found = {
-            cores: measure(path, cores, runs, pandas_groups),
-            1: measure(path, 1, runs, 0),
+            cores: measured(path, cores, runs, pandas_groups),
+            1: measured(path, 1, runs, 0),
         }
     rows = table_of(found, core, cores)
     if style == "json":
