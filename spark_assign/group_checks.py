@@ -99,10 +99,11 @@ def too_many_subtopologies(group: Group, counted: Ints) -> list[str]:
     count = len(np.unique(counted[:, 0]))
     if count <= group.buckets:
         return []
-    return [
+    said = (
         f"{count} subtopologies are balanced as {group.buckets}: those whose numbers leave the "
         f"same remainder by {group.buckets} as if they were one"
-    ]
+    )
+    return [said]
 
 
 def _refuse_repeated(tasks: DataFrame) -> None:
