@@ -15,6 +15,7 @@ from probing.features import (
     FeatureError,
     LevelRange,
     NodeSupport,
+    Role,
     advertised_range,
 )
 
@@ -34,7 +35,7 @@ def members_support(
         except (DecodeError, FeatureError) as error:
             notes.append(f"what {name} supports cannot be told: {error}")
             ranges = {}
-        nodes.append(NodeSupport(node_id=name, ranges=ranges))
+        nodes.append(NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges))
     return tuple(nodes), tuple(notes)
 
 

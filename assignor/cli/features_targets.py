@@ -24,6 +24,7 @@ from probing.features import (
     FeatureUpdate,
     FinalizedLevels,
     NodeSupport,
+    Role,
     UpdateOutcome,
     UpdateRequest,
     decide_update,
@@ -192,10 +193,11 @@ def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:
 def _registered(log: FeatureLog) -> tuple[NodeSupport, ...]:
     """The members that the log remembers, and this program, which is to read it afterwards."""
     members = tuple(
-        NodeSupport(node_id=name, ranges=ranges)
+        NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges)
         for name, ranges in sorted(log.state.ranges_by_member.items())
     )
-    return (*members, NodeSupport(node_id="this program", ranges=supported_here()))
+    here = NodeSupport(node_id="this program", role=Role.MEMBER, ranges=supported_here())
+    return (*members, here)
 
 
 def _decide(

@@ -81,7 +81,7 @@ class UpdateNumbers:
         return tuple(
             node
             for node in self.view.nodes
-            if (node.role is Role.BROKER or node.node_id == self.view.node_id)
+            if (node.role is not Role.CONTROLLER or node.node_id == self.view.node_id)
             and not node.supports(self.name, self.new)
         )
 

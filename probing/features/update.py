@@ -75,9 +75,13 @@ class UpdateModel(StrEnum):
 
 
 class Role(StrEnum):
-    """What a node is in the cluster; a node of both roles is two nodes here."""
+    """What a node is; a node of both roles is two nodes here.
+
+    A group has members and neither of the others.
+    """
 
     BROKER = "broker"
+    MEMBER = "member"
     CONTROLLER = "controller"
 
 
@@ -119,7 +123,7 @@ class NodeSupport:
 
     Attributes:
         node_id: its number, or a member's name.
-        role: broker, which for a group's features stands for a member; or controller.
+        role: broker or controller of a cluster, member of a group.
         ranges: supported range by feature; a feature that is missing is not supported.
         is_migrated: levels count on the node; False while its static setting is below the
             migration version (KIP-584, phase 1): it advertises nothing and is let in unchecked.

@@ -1,18 +1,25 @@
 """`assignor features` on an embedded cluster, on a group of it, and on a folder."""
 
 import json
+import time
 
 import pytest
 from click.testing import CliRunner
+from kafka import KafkaConsumer
 
+from assignor import Topology
+from assignor.adapters.admin import Target, open_admin
+from assignor.adapters.feature_topic import FeatureTopic
+from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.cli import main
-from assignor.stores import FeatureLog, FolderDisk
+from assignor.stores import FeatureLog, FolderDisk, Note, StoreError
 from probing.features import LevelRange
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = pytest.mark.loop
+pytestmark = [pytest.mark.loop, pytest.mark.timeout(180)]
 
 METADATA = "metadata.version"
+LIMIT_S = 60
 
 
 @pytest.fixture
@@ -25,7 +32,9 @@ def broker():
 def features(broker):
     """Run a subcommand against the broker: status, stdout, stderr."""
 
-    def run(command, *options, where=("--bootstrap-server", broker.bootstrap_servers[0])):
+    cluster = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+
+    def run(command, *options, where=cluster):
         found = CliRunner().invoke(main, ["features", command, *where, *options])
         if found.exception and not isinstance(found.exception, SystemExit):
             raise found.exception
@@ -171,6 +180,50 @@ def test_levels_of_a_group_live_in_a_compacted_topic(broker, features):
         "downgrade", "--group", "g", "--feature", "assignment.protocol=11", "--yes"
     )
     assert out == "assignment.protocol was downgraded from 101 (v101) to 11 (v11)\n"
+
+
+def test_members_that_do_not_support_a_level_are_named_and_nothing_is_changed(broker, features):
+    broker.create_topic("in", 2)
+    topology = Topology().add_source("in", topics=["in"]).add_processor("p", parents=["in"])
+    assignor = StreamsAssignor(topology, application_id="g", release="3.1", internal_topics=None)
+    consumer = KafkaConsumer(
+        "in",
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id="g",
+        client_id="old-one",
+        partition_assignment_strategy=[assignor],
+        session_timeout_ms=30_000,
+    )
+    try:
+        assignor.attach(consumer)
+        end = time.monotonic() + LIMIT_S
+        while not consumer.assignment():
+            assert time.monotonic() < end
+            consumer.poll(timeout_ms=100)
+        level = ("--group", "g", "--feature", "assignment.protocol=101")
+        status, out, err = features("upgrade", *level)
+        assert (status, out) == (1, "")
+        assert "member old-one (1..10)" in err
+        assert "FEATURE_UPDATE_FAILED" in err
+        body = json.loads(features("describe", "--group", "g", "--format", "json")[1])
+        assert (body["epoch"], body["source"]) == (0, "group g, 1 members")
+        assert body["features"]["assignment.protocol"]["supported"] == {"min": 1, "max": 10}
+        status, out, _ = features("upgrade", "--group", "g", "--feature", "assignment.protocol=9")
+        assert (status, "was upgraded to 9" in out) == (0, True)
+    finally:
+        consumer.close(autocommit=False)
+        assignor.close()
+
+
+def test_of_two_operators_at_the_same_moment_the_second_is_told(broker):
+    target = Target(servers=tuple(broker.bootstrap_servers), timeout_ms=60_000)
+    with open_admin(target) as admin:
+        one, two = FeatureTopic(admin, "g"), FeatureTopic(admin, "g")
+        seen = one.look()
+        one.change(seen, {"task.placement": 1}, Note(who="ada"), {})
+        with pytest.raises(StoreError, match=r"changed at the same time by ada \(epoch 1\)"):
+            two.change(seen, {"task.placement": 2}, Note(who="bob"), {})
+        assert two.look().state.levels.levels == {"task.placement": 1}
 
 
 def test_looking_makes_no_topic(broker, features):

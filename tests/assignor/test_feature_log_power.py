@@ -129,6 +129,7 @@ with opened_log(sys.argv[1]) as log:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path, capsys):
     dice = random.Random(11)  # noqa: S311 the same each time
     format_log(FolderDisk(tmp_path), FORMAT)
