@@ -79,10 +79,17 @@ def test_other_rooms_are_entered_by_the_front_door():
 
 DOORS = {
     "assignor": (
+        "adapters.admin",
         "adapters.aiokafka",
+        "adapters.features",
         "adapters.kafka_polling",
         "adapters.kafka_python",
+        "adapters.level_sources",
         "adapters.options",
+        "adapters.rebootstrap",
+        "adapters.rebootstrap_aiokafka",
+        "adapters.rebootstrap_kafka_python",
+        "cli",
         "cli.lazy",
         "embedding",
         "stores",
