@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assignor.blobs import read_subscription
+from assignor.partitions import TaskPlan
 from assignor.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput
 from encoding import (
     RUNNING,
@@ -16,7 +17,6 @@ from encoding import (
     DecodeError,
     FutureSubscription,
     NativeSubscription,
-    PartitionRange,
     Subscription,
     TaskId,
     TopicPartition,
@@ -142,10 +142,7 @@ def previous_tasks(
     return owned
 
 
-def owned_by(
-    one: ReadMember,
-    partitions_by_task: Mapping[TaskId, tuple[TopicPartition, ...]],
-) -> tuple[TopicPartition, ...]:
+def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
     """Partitions that a cooperative member has not given up (KIP-429).
 
     Where the client hides the consumer protocol's field, native members say it in their own bytes.
@@ -156,17 +153,16 @@ def owned_by(
         return one.member.owned_partitions
     value, native = one.subscription, one.native
     if native is not None:
-        inputs = {p for partitions in partitions_by_task.values() for p in partitions}
-        return tuple(sorted(p for p in inputs if _is_within(p, native.owned_partitions)))
+        # A peer may claim two thousand million partitions in six bytes.
+        return tuple(
+            TopicPartition(topic, number)
+            for topic, start, stop in native.owned_partitions
+            for number in range(max(0, start), min(stop, plan.partition_counts.get(topic, 0)))
+        )
     if not isinstance(value, Subscription) or one.supported < _COOPERATIVE_SINCE:
         return ()
-    ran = (task for task in value.prev_tasks if task in partitions_by_task)
-    return tuple(sorted(p for task in ran for p in partitions_by_task[task]))
-
-
-def _is_within(partition: TopicPartition, ranges: Sequence[PartitionRange]) -> bool:
-    topic, number = partition
-    return any(one.topic == topic and one.start <= number < one.stop for one in ranges)
+    inputs = plan.partitions_by_task
+    return tuple(sorted(p for task in value.prev_tasks for p in inputs.get(task, ())))
 
 
 def owned_generation(one: ReadMember) -> int:

@@ -34,7 +34,7 @@ def withhold(read: Sequence[ReadMember], plan: TaskPlan, placement: Placement) -
     owner = {
         p: one.member.member_id
         for one in sorted(read, key=owned_generation)  # of two claims the later one counts
-        for p in owned_by(one, plan.partitions_by_task)
+        for p in owned_by(one, plan)
     }
     if not owner:
         return Withheld(placement=placement, partitions_by_member={})

@@ -1,5 +1,7 @@
 """Cooperative groups: a task that moves waits for its owner, and follow-ups when needed."""
 
+from dataclasses import replace
+
 import pytest
 
 from assignor import (
@@ -10,7 +12,13 @@ from assignor import (
     assign_group,
     high_availability,
 )
-from encoding import NO_REBALANCE, TaskId, TopicPartition
+from encoding import (
+    NO_REBALANCE,
+    PartitionRange,
+    TaskId,
+    TopicPartition,
+    encode_subscription,
+)
 from probing import RejoinNow, find_release
 from tests.assignor.groups import TOPOLOGY, start
 
@@ -168,6 +176,18 @@ def test_a_leader_that_cannot_see_owned_partitions_reads_them_in_our_own_bytes()
     answer = lead_hidden({"a": a, "b": b}, [hidden(a, "a"), hidden(b, "b")])
     assert answer.withheld == {}
     assert sorted([*a.held.active, *b.held.active]) == TASKS
+
+
+def test_a_claim_on_more_partitions_than_there_are_costs_nothing():
+    a, b = start(number=0), start(number=1)
+    lead_hidden({"a": a}, [hidden(a, "a")])
+    huge = PartitionRange("lines", 0, 2**31 - 1)
+    claims = replace(
+        a.subscription()[0].native, owned_partitions=(huge, PartitionRange("no such", 0, 2**31 - 1))
+    )
+    data = encode_subscription(replace(a.subscription()[0], native=claims))
+    blobs = [GroupMember(member_id="a", user_data=data, owned_partitions=None), hidden(b, "b")]
+    assert len(lead_hidden({"a": a, "b": b}, blobs).withheld["b"]) == 2
 
 
 def test_there_an_eager_member_of_ours_is_not_waited_for():
