@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from system_tests.broker.config import BrokerConfig
@@ -127,7 +127,12 @@ def running_broker(config: BrokerConfig | None = None) -> Iterator[RunningBroker
             async with EmbeddedBroker(config) as broker:
                 loop = asyncio.get_running_loop()
                 end = asyncio.Event()
-                running = RunningBroker(broker, loop, lambda: loop.call_soon_threadsafe(end.set))
+
+                def stop() -> None:
+                    with suppress(RuntimeError):  # it was stopped before
+                        loop.call_soon_threadsafe(end.set)
+
+                running = RunningBroker(broker, loop, stop)
                 started.set_result(running)
                 await end.wait()
         except Exception as error:

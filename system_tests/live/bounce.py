@@ -119,13 +119,7 @@ class LiveBounce:
                 dice=self._dice,
             )
             stack.callback(self._crew.end, grace_s=_GRACE_S)
-            self._producer = WordProducer(
-                bootstrap_servers=world.bootstrap_servers,
-                topic=world.topic,
-                partitions=self._options.partitions,
-                rate=self._options.rate,
-                supervised=self._options.replace_brokers,
-            )
+            self._producer = WordProducer.of(world, self._options)
             stack.callback(self._producer.close)
             began_s = monotonic()
             bounce_seconds = 0.0

@@ -4,12 +4,14 @@ import threading
 from collections import Counter
 from itertools import count, cycle
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from assignor.adapters.rebootstrap_kafka_python import supervise
+from system_tests.live.plan import LiveOptions
+from system_tests.live.world import World
 
 _WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
 _FLUSH_S = 10.0
@@ -49,6 +51,17 @@ class WordProducer:
         if supervised:
             supervise(self._producer)
         self._thread = threading.Thread(target=self._run, name="words", daemon=True)
+
+    @classmethod
+    def of(cls, world: World, options: LiveOptions) -> Self:
+        """Make the one that an experiment asks for."""
+        return cls(
+            bootstrap_servers=world.bootstrap_servers,
+            topic=world.topic,
+            partitions=options.partitions,
+            rate=options.rate,
+            supervised=options.replace_brokers,
+        )
 
     def start(self) -> None:
         """Begin to write."""

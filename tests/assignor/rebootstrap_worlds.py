@@ -80,6 +80,8 @@ class Member(threading.Thread):
         self.start()
 
     def run(self):
+        # A leader that does not know the topic yet has nothing to hand out.
+        self.consumer.partitions_for_topic(TOPIC)
         self.consumer.subscribe([TOPIC])
         while not self._stopping.is_set():
             try:

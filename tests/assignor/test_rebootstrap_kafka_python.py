@@ -37,6 +37,7 @@ from tests.assignor.rebootstrap_worlds import (
     write,
 )
 
+pytestmark = pytest.mark.timeout(180)
 loop = pytest.mark.loop
 RELIED_ON = (
     KafkaConnectionManager.get_connection,

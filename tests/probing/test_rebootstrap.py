@@ -313,14 +313,10 @@ def test_the_set_up_timeout_grows_from_10_to_30_s_and_varies_by_a_fifth():
 
 @pytest.mark.kip("1102-8", "core")
 def test_both_follow_the_settings():
-    config = rebootstrap_config(
-        {
-            "reconnect.backoff.ms": "10",
-            "reconnect.backoff.max.ms": 40,
-            "socket.connection.setup.timeout.ms": 5,
-            "socket.connection.setup.timeout.max.ms": "5",
-        }
-    )
+    back_off = {"reconnect.backoff.ms": "10", "reconnect.backoff.max.ms": 40}
+    ends = ("ms", "max.ms")
+    setup = {f"socket.connection.setup.timeout.{end}": "5" for end in ends}
+    config = rebootstrap_config(back_off | setup)
     assert [config.reconnect_delay_ms(n, 0.5) for n in (1, 2, 3, 4)] == [10, 20, 40, 40]
     assert [config.setup_timeout_ms(n, 0.0) for n in (0, 5)] == [5, 5]
     never = RebootstrapConfig(reconnect_backoff_ms=0, reconnect_backoff_max_ms=0)
@@ -340,8 +336,9 @@ def test_an_unknown_setting_is_refused_with_the_nearest():
 
 
 def test_the_last_row_always_holds_and_names_are_unique():
-    assert REBOOTSTRAP_RULES[-1].name == "all is well"
-    assert len({rule.name for rule in REBOOTSTRAP_RULES}) == len(REBOOTSTRAP_RULES)
+    names = [rule.name for rule in REBOOTSTRAP_RULES]
+    assert names[-1] == "all is well"
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize(
