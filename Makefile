@@ -29,12 +29,12 @@ check: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop and not real"
 
 test: lint
-	$(BIN)/pytest -n $(WORKERS) -m "not real" --ledger
+	$(BIN)/pytest -n $(WORKERS) -m "not real" --ledger -rfER
 
 # Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars.
 test-real: $(READY)
 	$(BIN)/python -m system_tests.real.fetch
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real -rfER
 
 bench: $(READY)
 	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
