@@ -11,8 +11,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
+from assignor import read_problem
 from assignor.cli import main
-from assignor.problem import read_problem
 from system_tests.real import broker_release, running_real_broker
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
