@@ -47,6 +47,13 @@ class UntestedClientError(RebalanceError):
     """A client library of another version than the supervisor knows the insides of."""
 
 
+class AlreadySupervisedError(RebalanceError):
+    """A client has a supervisor; two would undo each other's work."""
+
+    def __init__(self) -> None:
+        super().__init__("the client has a supervisor already; close that one first")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebootstrapped:
     """A client begins again.

@@ -22,6 +22,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import BrokerMetadata
 
 from assignor.adapters.rebootstrap import (
+    AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
     UntestedClientError,
@@ -65,6 +66,7 @@ def supervise(
         TypeError: this is no client of aiokafka.
         UntestedClientError: its version is not the one that this was written for.
         RebootstrapConfigError: a setting is unknown, or has a value that no client could follow.
+        AlreadySupervisedError: it has a supervisor.
     """
     found = tuple(int(part) for part in aiokafka.__version__.split(".")[:2])
     if found != TESTED_VERSION:
@@ -93,6 +95,8 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         self, client: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
     ) -> None:
         super().__init__(config, listener)
+        if "_get_conn" in vars(client):
+            raise AlreadySupervisedError
         self._client = client
         self._owner = owner
         self._loop = asyncio.get_running_loop()

@@ -22,6 +22,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaConnectionError, MetadataEmptyBrokerList, RetriableError
 
 from assignor.adapters.rebootstrap import (
+    AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
     UntestedClientError,
@@ -71,6 +72,7 @@ def supervise(
         TypeError: this is no client of kafka-python.
         UntestedClientError: its version is not the one that this was written for.
         RebootstrapConfigError: a setting has a value that no client could follow.
+        AlreadySupervisedError: it has a supervisor.
     """
     found = tuple(int(part) for part in kafka.__version__.split(".")[:2])
     if found != TESTED_VERSION:
@@ -134,6 +136,8 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         self._its: dict[str, Callable[..., Any]] = {
             name: getattr(holder, name) for holder, name, _ in self._hooks
         }
+        if "get_connection" in vars(manager):
+            raise AlreadySupervisedError
         self._run(self._install)
 
     def close(self) -> None:
@@ -220,12 +224,14 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
 
     def _resolve(self) -> None:
         """Off the loop: look every name up; kafka-python itself would block its loop with it."""
-        brokers = self._cluster._generate_bootstrap_brokers()
-        found = {
-            node_id: broker
-            for node_id, broker in sorted(brokers.items())
-            if can_be_resolved(broker.host, broker.port)
-        }
+        found: dict[str, Any] = {}
+        with suppress(OSError, UnicodeError):  # nothing found: it is tried again after a back-off
+            brokers = self._cluster._generate_bootstrap_brokers()
+            found = {
+                node_id: broker
+                for node_id, broker in sorted(brokers.items())
+                if can_be_resolved(broker.host, broker.port)
+            }
         with suppress(RuntimeError, ReferenceError):  # the client was closed meanwhile
             self._net.call_soon_threadsafe(lambda: self._begin_again(found))
 

@@ -14,7 +14,11 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.errors import KafkaError
 
-from assignor.adapters.rebootstrap import RebootstrapRequiredError, UntestedClientError
+from assignor.adapters.rebootstrap import (
+    AlreadySupervisedError,
+    RebootstrapRequiredError,
+    UntestedClientError,
+)
 from assignor.adapters.rebootstrap_aiokafka import supervise
 from probing import RebootstrapConfigError
 from system_tests.broker import Fault
@@ -273,6 +277,8 @@ def test_an_admin_client_goes_on_and_a_closed_supervisor_leaves_the_client_as_it
 
             assert await asyncio.wait_for(listed(), LIMIT_S)
             assert supervisor.rebootstraps
+            with pytest.raises(AlreadySupervisedError, match="close that one first"):
+                supervise(admin)
             supervisor.close()
             assert not {"_get_conn", "_metadata_update"} & set(vars(admin._client))
             assert TOPIC in await admin.list_topics()

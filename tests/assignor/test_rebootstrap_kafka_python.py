@@ -16,6 +16,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 
 from assignor.adapters.rebootstrap import (
+    AlreadySupervisedError,
     Rebootstrapped,
     RebootstrapRequiredError,
     UntestedClientError,
@@ -324,6 +325,8 @@ def test_a_supervisor_that_is_closed_leaves_the_client_as_it_was(broker):
     manager, cluster = consumer._manager, consumer._cluster
     supervisor = supervise(consumer)
     assert "get_connection" in vars(manager)
+    with pytest.raises(AlreadySupervisedError, match="close that one first"):
+        supervise(consumer)
     supervisor.close()
     assert not {"get_connection", "update_backoff"} & set(vars(manager))
     assert not {"metadata_request", "update_metadata", "failed_update"} & set(vars(cluster))
