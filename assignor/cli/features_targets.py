@@ -12,7 +12,14 @@ import click
 from assignor.cli.connect import ConnectFailure, NotAllowed
 from assignor.feature_plans import Described, Told
 from assignor.member_support import members_support, supported_by_all
-from assignor.stores import FeatureLog, FolderDisk, Note, StoreError, opened_log
+from assignor.stores import (
+    FeatureLog,
+    FolderDisk,
+    Note,
+    StoreError,
+    look_at_log,
+    opened_log,
+)
 from assignor.stores.feature_records import supported_here
 from probing import PersistedNumbers, PersistedSettings, Written, decide_persistent_version
 from probing.features import (
@@ -145,7 +152,7 @@ class FolderPlace:
 
     def describe(self) -> Described:
         """Read the log; a writer is not disturbed."""
-        log = FeatureLog(FolderDisk(self._folder), is_reader=True)
+        log = look_at_log(FolderDisk(self._folder))
         return Described(
             source=f"the feature log in {self._folder}",
             table=NATIVE_FEATURES,

@@ -13,7 +13,14 @@ import click
 from assignor.cli.features_targets import store_failure
 from assignor.cli.lazy import CONTEXT
 from assignor.feature_plans import level_text
-from assignor.stores import FeatureLog, FolderDisk, LogFormat, StoreError, format_log, read_format
+from assignor.stores import (
+    FolderDisk,
+    LogFormat,
+    StoreError,
+    format_log,
+    look_at_log,
+    read_format,
+)
 from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA, FeatureError
 
 _DEFAULT_LEVEL = "1"
@@ -92,7 +99,7 @@ def describe(*, directory: Path, style: str) -> None:
     """  # noqa: D301 as above
     disk = FolderDisk(directory)
     try:
-        log = FeatureLog(disk, is_reader=True)
+        log = look_at_log(disk)
     except StoreError as error:
         raise store_failure(error, directory) from None
     state, made = log.state, log.format

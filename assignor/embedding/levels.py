@@ -8,7 +8,9 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
+from assignor.stores import FolderDisk, look_at_log
 from encoding import RebalanceError
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels, newest_levels
 
@@ -21,6 +23,25 @@ own, and raise what it likes; then nothing is known, and the group stays where i
 DEFAULT_EVERY_S = 60.0
 _SPREAD = 0.2
 _LEAST_BETWEEN_S = 0.5
+
+
+class FolderLevels:
+    """A source of levels for members that share a disk: the feature log in a folder.
+
+    Args:
+        folder: as `assignor storage format` made it and `assignor features --directory` changes it.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._disk = FolderDisk(folder)
+
+    def __call__(self) -> FinalizedLevels:
+        """Look; a writer is not disturbed.
+
+        Raises:
+            StoreError: there is no log, or it is broken.
+        """
+        return look_at_log(self._disk).state.levels
 
 
 class LevelWatch:

@@ -10,6 +10,7 @@ from assignor.stores.feature_log import (
     FeatureLog,
     LogFormat,
     format_log,
+    look_at_log,
     opened_log,
     read_format,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "StoreError",
     "fingerprint_of",
     "format_log",
+    "look_at_log",
     "opened_log",
     "plan_bytes",
     "plan_for",

@@ -14,7 +14,7 @@ no power cut, and is refused.
 
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -47,6 +47,7 @@ _SNAPSHOT_MAGIC: Final = b"SRBfsna1"
 _HEAD: Final = struct.Struct(">IQ")
 _CHECK: Final = 8
 _KEPT_SNAPSHOTS: Final = 2
+_LOOKS: Final = 3
 SEGMENT_LIMIT: Final = 8 << 20
 """Bytes of records after which the state is written whole."""
 
@@ -309,6 +310,18 @@ def _goes_on(data: bytes, at: int, number: int) -> bool:
 def _numbers(disk: Disk, kind: str) -> list[int]:
     stems = (name.removesuffix(kind) for name in disk.names() if name.endswith(kind))
     return sorted(int(stem) for stem in stems if stem.isdigit())
+
+
+def look_at_log(disk: Disk) -> FeatureLog:
+    """Read a log that somebody else may be writing; what was removed in between is looked for anew.
+
+    Raises:
+        StoreError: as of `FeatureLog`.
+    """
+    for _ in range(_LOOKS - 1):
+        with suppress(StoreError):
+            return FeatureLog(disk, is_reader=True)
+    return FeatureLog(disk, is_reader=True)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from assignor.stores import StoreError
+
 
 @dataclass
 class MemoryDisk:
@@ -9,12 +11,13 @@ class MemoryDisk:
 
     files: dict[str, bytes] = field(default_factory=dict)
     steps: list[tuple[str, str, bytes]] = field(default_factory=list)
-    fails_after: int | None = None
 
     def names(self):
         return sorted(self.files)
 
     def read(self, name, limit):
+        if name not in self.files:
+            raise StoreError(f"{name} cannot be read: it is not there")
         assert len(self.files[name]) <= limit
         return self.files[name]
 

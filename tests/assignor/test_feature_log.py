@@ -9,6 +9,7 @@ from assignor.stores.feature_log import (
     FeatureLog,
     LogFormat,
     format_log,
+    look_at_log,
     opened_log,
     read_format,
 )
@@ -279,3 +280,22 @@ def test_a_disk_that_refuses_is_said_in_one_sentence(tmp_path):
     ):
         with pytest.raises(StoreError, match="cannot be"):
             work(FolderDisk(blocked))
+
+
+def test_a_reader_looks_again_where_a_writer_removed_what_it_was_reading(tmp_path):
+    disk = formatted()
+    writer = FeatureLog(disk)
+    reader = MemoryDisk(disk.files)
+    reads = []
+
+    def read(name, limit):
+        reads.append(name)
+        if len(reads) == 2:
+            for level in (1, 2, 1):
+                writer.change({TASK_PLACEMENT: level}, NOTE)
+        return MemoryDisk.read(reader, name, limit)
+
+    writer.change({TASK_PLACEMENT: 2}, NOTE)
+    reader.read = read
+    assert look_at_log(reader).state == writer.state
+    assert len(reads) > 3

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from assignor import MemberRefused
-from assignor.embedding.levels import LevelWatch
+from assignor.embedding.levels import FolderLevels, LevelWatch
+from assignor.stores import FolderDisk, LogFormat, Note, StoreError, format_log, opened_log
 from encoding import decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.test_adapter_kafka_python import cluster, joined, made, on_the_wire
@@ -169,3 +170,14 @@ def test_emulated_releases_know_nothing_of_levels():
     assert one._levels is None
     assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
     assert one.levels == UNKNOWN_LEVELS
+
+
+def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
+    look = FolderLevels(tmp_path)
+    with pytest.raises(StoreError, match="assignor storage format"):
+        look()
+    format_log(FolderDisk(tmp_path), LogFormat(log_id="a", levels={}, at_ms=1))
+    assert look() == FinalizedLevels()
+    with opened_log(tmp_path) as log:
+        log.change({"assignment.protocol": 11}, Note())
+        assert look() == FinalizedLevels(levels={"assignment.protocol": 11}, epoch=1)
