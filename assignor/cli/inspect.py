@@ -115,15 +115,12 @@ def _check_usage(given: dict[str, Any]) -> None:
 def _looks(target: "Target", given: dict[str, Any]) -> list[GroupInspection]:
     """The group that is asked for, or all of them."""
     with connected(target) as admin:
-        # The client is an extra; `connected` has said so where it is missing.
-        from assignor.adapters.admin_inspect import (  # noqa: PLC0415
-            look_at_all_groups,
-            look_at_group,
-        )
+        # `connected` has said so where it is missing.
+        from assignor.adapters import admin_inspect  # noqa: PLC0415 the client is an extra
 
         if given["everything"]:
-            return list(look_at_all_groups(admin))
-        return [look_at_group(admin, given["group_id"])]
+            return list(admin_inspect.look_at_all_groups(admin))
+        return [admin_inspect.look_at_group(admin, given["group_id"])]
 
 
 def _print(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
