@@ -169,8 +169,12 @@ class FeatureLog:
         dropped = dropped_below(before, after.persistent_version)
         self._write_snapshot()
         self._commit(batch, log_format=max(before.format, after.format))
-        self._write_snapshot()
-        self._forget()
+        try:
+            self._write_snapshot()
+            self._forget()
+        except StoreError as error:
+            # It is acknowledged; whoever opens the log next reads it from the records.
+            self.warnings += (f"the change is kept, but {error}",)
         return Committed(state=after, dropped=dropped)
 
     def register(self, member: str, ranges: Mapping[str, LevelRange] | None) -> LogState:

@@ -124,6 +124,26 @@ def test_a_level_is_published_only_when_its_record_is_on_the_disk():
         log.change({PERSISTENT_METADATA: 2}, NOTE)
 
 
+def test_a_change_is_kept_when_only_the_snapshot_after_it_fails():
+    disk = formatted()
+    log = FeatureLog(disk)
+    replaces = []
+
+    def refuse_the_second(name, data):
+        replaces.append(name)
+        if len(replaces) == 2:
+            raise StoreError("the disk is full")
+        MemoryDisk.replace(disk, name, data)
+
+    disk.replace = refuse_the_second
+    assert log.change({TASK_PLACEMENT: 2}, NOTE).state.levels.level_of(TASK_PLACEMENT) == 2
+    assert log.warnings == ("the change is kept, but the disk is full",)
+    log.change({TASK_PLACEMENT: 1}, NOTE)
+    again = FeatureLog(MemoryDisk(disk.files))
+    assert again.state == log.state
+    assert again.state.levels.epoch == 2
+
+
 @pytest.mark.kip("778-4", "core")
 def test_going_down_drops_the_records_that_the_lower_level_does_not_know_and_says_so():
     disk = formatted({PERSISTENT_METADATA: 2})
