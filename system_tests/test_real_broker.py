@@ -80,3 +80,25 @@ def test_a_bounce_among_ours_costs_no_rebalance_for_the_version_on_a_real_broker
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["version"] == 0
     assert set(run.numbers("versions")["used"].values()) == {102}
+
+
+def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_broker(
+    bounce, kafka_3_9
+):
+    run = bounce(
+        f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from 2.8 --to native --members 4"
+        " --client mixed --protocol cooperative --timeout 60",
+        timeout_s=170,
+    )
+    assert (run.status, run.failed()) == (0, [])
+    assert set(run.numbers("versions")["used"].values()) == {101}
+
+
+def test_an_upgrade_of_static_members_costs_no_rebalance_on_a_real_broker(bounce, kafka_4):
+    run = bounce(
+        f"--bootstrap-server {kafka_4.bootstrap_servers} --from native --to next --members 4"
+        " --client mixed --static --session-timeout-ms 30000 --timeout 60",
+        timeout_s=170,
+    )
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["total"] == 0
