@@ -96,7 +96,6 @@ class GroupRequest:
     """
 
     decision: LeaderDecision
-    placement: Placement
     plan: TaskPlan
     natives: Mapping[str, NativeMember]
     subscription_bytes: Mapping[str, int]
@@ -104,6 +103,7 @@ class GroupRequest:
     held_view: View | None
     limit: int
     levels: FinalizedLevels = UNKNOWN_LEVELS
+    placement: Placement = field(default_factory=Placement)
 
 
 def build_answers(request: GroupRequest) -> tuple[dict[str, MemberAnswer], GroupBudget]:

@@ -67,10 +67,15 @@ def attempt(
         return Attempt(assignment=run_strategy(state, strategy))
     except RebalanceError as error:
         why = str(error)
+    failures = failed_again(before, now_ms=now_ms, why=why)
+    return _kept_until(state, failures, (failures.retry_at_ms - now_ms) // 1000)
+
+
+def failed_again(before: StrategyFailures, *, now_ms: int, why: str) -> StrategyFailures:
+    """One failure more, and the time until which nothing new is tried."""
     # The shift is bounded, so that a strategy that never works again costs no huge numbers.
     wait_ms = min(FIRST_BACKOFF_MS << min(before.count, _DOUBLINGS), LAST_BACKOFF_MS)
-    failures = StrategyFailures(count=before.count + 1, retry_at_ms=now_ms + wait_ms, why=why)
-    return _kept_until(state, failures, wait_ms // 1000)
+    return StrategyFailures(count=before.count + 1, retry_at_ms=now_ms + wait_ms, why=why)
 
 
 def _kept_until(state: GroupState, failures: StrategyFailures, wait_s: int) -> Attempt:

@@ -9,7 +9,8 @@ says it owns, and is reported.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.answers import GroupRequest, MemberAnswer, NativeMember, Placement, build_answers
+from assignor.answering import Answered, answer_group
+from assignor.answers import GroupRequest, MemberAnswer, NativeMember, Placement
 from assignor.attempts import NO_FAILURES, StrategyFailures
 from assignor.budget import GROUP_RECORD_LIMIT
 from assignor.config import AssignmentConfig
@@ -29,7 +30,6 @@ from assignor.subscriptions import (
     wants_shutdown,
 )
 from assignor.topology import Subtopology
-from assignor.withholding import Withheld, withhold
 from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference
 from probing import (
     EARLIEST_NATIVE_VERSION,
@@ -105,8 +105,7 @@ def assign_group(
     Args:
         settings: release, topology, configuration and strategy.
         members: every member of the generation, this leader included.
-        partition_counts: source topic -> partitions; a topic that is missing is not known yet, and
-            its subtopologies wait without an error.
+        partition_counts: source topic -> partitions; subtopologies of a missing one wait.
         knowledge: end offsets, lags of the rebalance before, the time: what the leader knows.
         held_view: the routing view that this leader got as a member, for deltas against it.
 
@@ -131,35 +130,43 @@ def assign_group(
     waiting = _waiting(read, plan, knowledge)
     plan = without_subtopologies(plan, waiting)
     quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
-    placed = _placed(settings, read, plan, decision, knowledge)
-    held_back = Withheld(placement=placed.placement, partitions_by_member={})
-    if _withholds(settings.release):
-        held_back = withhold(read, plan, placed.placement)
-    answers, budget = build_answers(
-        GroupRequest(
-            decision=decision,
-            placement=held_back.placement,
-            plan=plan,
-            natives=natives,
-            subscription_bytes={m.member_id: len(m.user_data) for m in members},
-            known_versions=settings.release.readable_versions,
-            held_view=held_view,
-            limit=settings.group_record_limit,
-            levels=levels,
-        )
+    request = GroupRequest(
+        decision=decision,
+        plan=plan,
+        natives=natives,
+        subscription_bytes={m.member_id: len(m.user_data) for m in members},
+        known_versions=settings.release.readable_versions,
+        held_view=held_view,
+        limit=settings.group_record_limit,
+        levels=levels,
     )
-    idle = [f"{member} gets no tasks: {why}" for member, why in lacking.items()]
-    warnings = [*_gaps(plan, waiting, quarantined), *idle, *placed.warnings, budget.warning]
+    answered = _answer(settings, read, request, knowledge)
     return GroupAnswer(
-        answers=answers,
+        answers=answered.answers,
         decision=decision,
         quarantined=quarantined,
         joined=joined,
-        warnings=tuple(filter(None, warnings)),
-        lags=placed.lags,
-        withheld=held_back.partitions_by_member,
-        failures=placed.failures,
-        moved_tasks=_moved(read, plan, placed.placement),
+        warnings=(*_gaps(plan, waiting, quarantined, lacking), *answered.warnings),
+        lags=answered.placed.lags,
+        withheld=answered.withheld,
+        failures=answered.placed.failures,
+        moved_tasks=_moved(read, plan, answered.placed.placement),
+    )
+
+
+def _answer(
+    settings: LeaderSettings,
+    read: Sequence[ReadMember],
+    request: GroupRequest,
+    knowledge: LeaderKnowledge,
+) -> Answered:
+    return answer_group(
+        request,
+        read,
+        lambda: _placed(settings, read, request.plan, request.decision, knowledge),
+        withholds=_withholds(settings.release),
+        checks=settings.release.is_native,
+        knowledge=knowledge,
     )
 
 
@@ -189,11 +196,17 @@ def _waiting(
     }
 
 
-def _gaps(plan: TaskPlan, waiting: Mapping[int, str], quarantined: Mapping[str, str]) -> list[str]:
+def _gaps(
+    plan: TaskPlan,
+    waiting: Mapping[int, str],
+    quarantined: Mapping[str, str],
+    lacking: Mapping[str, str],
+) -> list[str]:
     """What the operator should hear of topics, subtopologies and members that are left out."""
     told = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
     told += [f"subtopology {part} waits: {why}" for part, why in sorted(waiting.items())]
-    return told + [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
+    told += [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
+    return told + [f"{member} gets no tasks: {why}" for member, why in lacking.items()]
 
 
 def _joined(read: Sequence[ReadMember]) -> tuple[tuple[str, int, int], ...]:

@@ -5,6 +5,7 @@ breaks a rule is reported and asked again later, so that one mistake never stops
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from assignor.answers import Placement
@@ -87,13 +88,7 @@ def place_tasks(
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
     task_by_partition = plan.task_by_partition
-    held_back = {
-        one.member.member_id: one.member.owned_partitions or ()
-        for one in read
-        if one.member.member_id in quarantined
-    }
-    kept = [p for partitions in held_back.values() for p in partitions]
-    frozen = {task_by_partition[p] for p in kept if p in task_by_partition}
+    held_back, frozen = held_by_quarantined(read, plan, quarantined)
     read = [one for one in read if one.member.member_id not in quarantined]
     clients = clients_of(
         read, task_by_partition, knowledge.end_offset_sums or {}, knowledge.lags_before
@@ -124,6 +119,19 @@ def place_tasks(
         lags={client.process_id: dict(client.lags) for client in clients},
         failures=tried.failures,
     )
+
+
+def held_by_quarantined(
+    read: Sequence[ReadMember], plan: TaskPlan, quarantined: AbstractSet[str]
+) -> tuple[dict[str, tuple[TopicPartition, ...]], set[TaskId]]:
+    """Partitions that members with unreadable bytes keep, by member id, and the tasks of those."""
+    held = {
+        one.member.member_id: one.member.owned_partitions or ()
+        for one in read
+        if one.member.member_id in quarantined
+    }
+    kept = [p for partitions in held.values() for p in partitions]
+    return held, {plan.task_by_partition[p] for p in kept if p in plan.task_by_partition}
 
 
 def _next_look(
