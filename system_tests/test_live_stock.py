@@ -91,7 +91,7 @@ class Member(threading.Thread):
 
 
 def wait_until(condition, members):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         for member in members.values():
             if member.error is not None:

@@ -87,7 +87,7 @@ def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_br
 ):
     run = bounce(
         f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from 2.8 --to native --members 4"
-        " --client mixed --protocol cooperative --timeout 60",
+        " --client mixed --protocol cooperative --session-timeout-ms 30000 --timeout 60",
         timeout_s=170,
     )
     assert (run.status, run.failed()) == (0, [])
