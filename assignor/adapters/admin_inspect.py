@@ -8,7 +8,7 @@ from typing import Final
 from assignor.adapters.admin import Admin, NotAuthorized
 from assignor.adapters.admin_groups import cluster_facts, describe_group, list_groups
 from assignor.inspection import group_topics, inspect_group, is_broker_side, is_settling
-from assignor.inspection_values import ClusterFacts, DescribedGroup, GroupInspection
+from assignor.inspection_values import ClusterFacts, DescribedGroup, Finding, GroupInspection
 
 _LOOK_S: Final = 0.2
 
@@ -34,14 +34,15 @@ def look_at_all_groups(admin: Admin) -> Iterator[GroupInspection]:
 
     Raises:
         BrokerError, NotAuthorized: the cluster does not list them. A group that may not be
-            described is yielded with that as its summary.
+            described is yielded with that as its summary and its finding.
     """
     for listed in list_groups(admin):
         admin.again()
         try:
             group = describe_group(admin, listed.group_id)
         except NotAuthorized as error:
-            yield GroupInspection(described=listed, summary=str(error))
+            told = Finding(kind="not-told", sentence=str(error))
+            yield GroupInspection(described=listed, summary=str(error), findings=(told,))
             continue
         yield _look(admin, _as_listed(group, listed))
 

@@ -24,6 +24,7 @@ WIDE = 120
 _RELEASE_WIDTH = 11
 _RELEASE_WRAPPED = 18
 _GAP = 2
+_ABOUT_VERSIONS = frozenset({"holds-version", "before-probing"})
 _NAME_MOST = 24
 _NAME_LEAST = 8
 CLIENTS_SHOWN = 100
@@ -71,8 +72,10 @@ def render_groups(looks: Sequence[GroupInspection]) -> Table:
             )
             names = [one.client for one in versions.holders]
             said = f"held down by {few(names)}" if names else ""
-        others = sum(one.kind not in ("holds-version", "before-probing") for one in look.findings)
-        notes = f"{others} finding{'s' if others > 1 else ''}" if others else ""
+        others = [one for one in look.findings if one.kind not in _ABOUT_VERSIONS]
+        notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
+        if others and not look.members:
+            notes = others[0].sentence
         table.add_row(
             Text(described.group_id, overflow="ellipsis"),
             described.state,

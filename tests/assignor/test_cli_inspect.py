@@ -10,6 +10,8 @@ from assignor.cli import main
 from system_tests.broker import Fault, running_broker
 from tests.assignor.described_groups import PLACING, captured, group_of, knock, member, place
 
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
 GROUP_AUTHORIZATION_FAILED = 30
 TOPIC_AUTHORIZATION_FAILED = 29
 
@@ -170,6 +172,23 @@ def test_a_group_that_may_not_be_described_ends_with_status_1(placed, pinned):
         f"Error: not authorized to describe group {pinned} (GROUP_AUTHORIZATION_FAILED); "
         "ask for the permission.\n"
     )
+
+
+def test_of_all_groups_one_that_may_not_be_described_says_so_in_its_row(placed, pinned):
+    placed.inject(Fault(api="DescribeGroups", error=GROUP_AUTHORIZATION_FAILED))
+    done = inspect(placed, "--all")
+    assert done.exit_code == 0
+    said = " ".join(done.output.split())
+    assert said.count("(GROUP_AUTHORIZATION_FAILED)") == 1
+    assert "held down by old" in said or f"describe group {pinned}" in said
+
+
+@pytest.mark.parametrize("error", [COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR])
+def test_a_coordinator_that_moves_is_found_again(placed, pinned, error):
+    placed.inject(Fault(api="DescribeGroups", error=error, times=2))
+    done = inspect(placed, "--group", pinned)
+    assert done.exit_code == 0
+    assert "held down by old" in done.output
 
 
 def test_offsets_that_may_not_be_seen_are_a_finding_and_the_rest_is_shown(placed, pinned):
