@@ -229,14 +229,6 @@ def supported_here() -> Mapping[str, LevelRange]:
     return NATIVE_FEATURES.whole_ranges()
 
 
-def level_names(levels: Mapping[str, int]) -> str:
-    """Say levels as an operator does: `assignment.protocol=v101`; empty when there are none."""
-    return ", ".join(
-        f"{name}={NATIVE_FEATURES.level_name(name, level)}"
-        for name, level in sorted(levels.items())
-    )
-
-
 def check_levels(levels: Mapping[str, int]) -> None:
     """Refuse levels that this release does not know.
 
