@@ -67,7 +67,7 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
         stages = _cooperative(stages, before, after, in_one=switches.offline or switches.no_pin)
         # Members of ours begin as they are by default: eager.
         first = first if before.is_native else _moved_as_told(first)
-        notes = (*notes, _TO_COOPERATIVE) if len(stages) > 1 and after.is_native else notes
+        notes = (_TO_COOPERATIVE, *notes) if len(stages) > 1 and after.is_native else notes
     return LivePlan(
         before=first,
         stages=stages,

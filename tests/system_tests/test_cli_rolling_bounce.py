@@ -34,6 +34,8 @@ def test_help_of_live_has_examples_the_legend_and_the_exit_status():
         ("--from 3.1 --to native --offline --no-pin", "leave --no-pin out"),
         ("--from 3.1 --to native --port 9092 --bootstrap-server x:1", "leave it or"),
         ("--from 3.1 --to native --heartbeat-ms 3000", "at least three times"),
+        ("--from 3.1 --to native --client aiokafka --protocol cooperative", "take --client mixed"),
+        ("--from 3.1 --to native --client librdkafka", "is not one of"),
         ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
         ("--from 2.0 --to 4.0", "stop over at one of 3.5"),
         ("--from 3.1 --to native --rate nan", "rate"),
