@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,7 +147,10 @@ def _rendered(
 def _watch(target: "Target", given: dict[str, Any]) -> None:
     """Look again and again until interrupted; what fails at one look may be well at the next."""
     console = text_console()
-    with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+    with (
+        Live(console=console, auto_refresh=False, vertical_overflow="visible") as live,
+        suppress(KeyboardInterrupt),
+    ):
         for number in count(1):
             shown = _watched(target, given, console.width)
             if shown is not None and console.is_terminal:
@@ -155,10 +159,7 @@ def _watch(target: "Target", given: dict[str, Any]) -> None:
                 console.print(shown, highlight=False)
             if number == given["times"]:
                 return
-            try:
-                time.sleep(given["watch"])
-            except KeyboardInterrupt:
-                return
+            time.sleep(given["watch"])
 
 
 def _watched(target: "Target", given: dict[str, Any], width: int) -> RenderableType | None:

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import time
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -162,6 +164,18 @@ def test_watching_looks_again_and_goes_on_after_a_failure(placed, pinned):
         placed, "--group", pinned, "--watch", "0.1", "--times", "2", "--format", "json"
     ).output.splitlines()
     assert [json.loads(line)["group"] for line in lines] == [pinned, pinned]
+
+
+def test_watching_ends_well_when_it_is_interrupted(placed, pinned, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    # Of this command alone: others sleep too.
+    clock = SimpleNamespace(sleep=interrupt, strftime=time.strftime, time=time.time)
+    monkeypatch.setattr("assignor.cli.inspect.time", clock)
+    done = inspect(placed, "--group", pinned, "--watch", "1")
+    assert done.exit_code == 0
+    assert "held down by old" in done.output
 
 
 def test_a_group_that_may_not_be_described_ends_with_status_1(placed, pinned):
