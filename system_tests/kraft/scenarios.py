@@ -241,7 +241,10 @@ def _double_roll(operator: Operator, _plan: KraftPlan) -> Start:
     if dice.happens(0.5):
         operator.update({PROTOCOL_FLAG: MIGRATION}, UpdateKind.SAFE_DOWNGRADE)
     if dice.happens(0.5):
-        return second
+        retired = Start(program="after")
+        operator.roll(retired)  # phase 4: the setting is gone, the flag stays
+        operator.update({PROTOCOL_FLAG: 6})
+        return retired
     operator.say("emergency: back to the setting, then to the program before")
     operator.roll(Start(program="after", setting=4))
     before = Start(program="before", setting=4)

@@ -130,6 +130,9 @@ def test_the_setting_decides_until_the_flag_does_and_there_is_an_emergency_way_b
     assert back
     assert forth
     assert all(found(outcome, Spoke)[-1].level == 4 for outcome in back)
+    # Phase 4: the setting is gone, and the flag decides alone.
+    assert all(_last_start(outcome).setting is None for outcome in forth)
+    assert all(found(outcome, Spoke)[-1].level in (5, 6) for outcome in forth)
     # The levels stay finalized; programs that do not look at them come in all the same.
     assert all(found(outcome, Rested)[-1].finalized.levels for outcome in back)
 
