@@ -42,6 +42,7 @@ class Subtopology:
         changelog_topics: topics that back its state stores, sorted. Not empty: it is stateful.
         source_changelogs: changelogs that are source topics as well (optimised tables).
         copartition_groups: source topics that must have equal partition counts, each sorted.
+        changelog_retention_ms: (changelog, milliseconds) of windowed stores, sorted.
     """
 
     id: int
@@ -52,6 +53,8 @@ class Subtopology:
     changelog_topics: tuple[str, ...] = ()
     source_changelogs: tuple[str, ...] = ()
     copartition_groups: tuple[tuple[str, ...], ...] = ()
+    # Not in the text that fingerprints are made of: how long state is kept moves no task.
+    changelog_retention_ms: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
     @property
     def is_stateful(self) -> bool:
@@ -65,6 +68,7 @@ class _Store:
     processors: tuple[str, ...]
     logged: bool
     source_topic: str | None
+    retention_ms: int | None
 
 
 @dataclass(slots=True)
@@ -156,6 +160,7 @@ class Topology:
         processors: Iterable[str],
         logged: bool = True,
         source_topic: str | None = None,
+        retention_ms: int | None = None,
     ) -> "Topology":
         """Add a store that the given processors share.
 
@@ -164,15 +169,19 @@ class Topology:
             processors: nodes that use it; they end up in one subtopology.
             logged: False: no changelog, so the store does not make its tasks stateful.
             source_topic: a source topic that serves as changelog (an optimised table).
+            retention_ms: of a windowed store: state older than this is not needed any more.
 
         Raises:
-            TopologyError: the name is taken, or a processor is missing, unknown, or no processor.
+            TopologyError: the name is taken, a processor is missing, unknown, or no processor, or
+                the retention is below 1 ms.
         """
         users = tuple(processors)
         if name in self._stores:
             raise TopologyError(f"state store {name!r} is added twice; drop one")
         if not users:
             raise TopologyError(f"state store {name!r} has no processor; connect it to one")
+        if retention_ms is not None and retention_ms < 1:
+            raise TopologyError(f"state store {name!r} keeps windows {retention_ms} ms; need 1+")
         for processor in users:
             is_plain = processor in self._nodes and processor not in self._topics_by_source
             if not is_plain or processor in self._topic_by_sink:
@@ -180,7 +189,7 @@ class Topology:
                     f"state store {name!r} is connected to {processor!r}, which is no processor; "
                     "add the processor first"
                 )
-        self._stores[name] = _Store(name, users, logged, source_topic)
+        self._stores[name] = _Store(name, users, logged, source_topic, retention_ms)
         self._edges += pairwise(users)
         return self
 
@@ -258,6 +267,13 @@ class Topology:
                 tuple(sorted(full.get(t, t) for t in group))
                 for group in sorted(self._copartitioned)
                 if set(group) <= set(declared)
+            ),
+            changelog_retention_ms=tuple(
+                sorted(
+                    (f"{application_id}-{s.name}-changelog", s.retention_ms)
+                    for s in stores
+                    if s.retention_ms is not None and not s.source_topic
+                )
             ),
         )
 

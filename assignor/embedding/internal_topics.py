@@ -15,6 +15,8 @@ from assignor.topology import Subtopology
 from encoding import TopicPartition
 
 _CHANGELOG = MappingProxyType({"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"})
+# As Kafka Streams keeps windows: clocks of brokers and records may differ by a day.
+_WINDOW_SLACK_MS = 24 * 3600 * 1000
 # Records are kept until they are processed, however late that is.
 _REPARTITION = MappingProxyType(
     {
@@ -110,6 +112,7 @@ def internal_topics(
     found = {}
     for part in subtopologies:
         changelogs = set(part.changelog_topics) - set(part.source_changelogs)
+        windows = dict(part.changelog_retention_ms)
         names = dict.fromkeys(changelogs, True) | {
             topic.name: False for topic in part.repartition_topics
         }
@@ -118,10 +121,22 @@ def internal_topics(
                 found[name] = InternalTopic(
                     name=name,
                     partitions=plan.partition_counts[name],
-                    configs={**(_CHANGELOG if compacted else _REPARTITION), **own},
+                    configs={
+                        **(_CHANGELOG if compacted else _REPARTITION),
+                        **_windowed(windows.get(name)),
+                        **own,
+                    },
                     compacted=compacted,
                 )
     return tuple(found[name] for name in sorted(found))
+
+
+def _windowed(retention_ms: int | None) -> dict[str, str]:
+    """Settings of the changelog of a windowed store: old windows go by age."""
+    if retention_ms is None:
+        return {}
+    kept_ms = retention_ms + _WINDOW_SLACK_MS
+    return {"cleanup.policy": "compact,delete", "retention.ms": str(kept_ms)}
 
 
 def topic_problem(wanted: InternalTopic, found: TopicFound) -> str | None:

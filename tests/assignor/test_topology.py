@@ -109,3 +109,22 @@ REFUSED = {
 def test_a_topology_that_cannot_be_is_refused_with_a_sentence(sentence):
     with pytest.raises(TopologyError, match=sentence.replace("?", r"\?")):
         REFUSED[sentence]()
+
+
+def test_a_store_knows_the_topics_that_its_keys_come_from():
+    topology = (
+        Topology()
+        .add_source("a", topics=["left", "right"])
+        .add_processor("join", parents=["a"])
+        .add_state_store("joined", processors=["join"])
+        .add_source("other", topics=["other"])
+    )
+    assert topology.store_topics("joined", "app") == ("left", "right")
+    with pytest.raises(TopologyError, match="no state store 'join'; known: joined"):
+        topology.store_topics("join", "app")
+
+
+def test_a_retention_below_a_millisecond_is_refused():
+    topology = Topology().add_source("a", topics=["a"]).add_processor("p", parents=["a"])
+    with pytest.raises(TopologyError, match="keeps windows 0 ms"):
+        topology.add_state_store("s", processors=["p"], retention_ms=0)

@@ -57,6 +57,21 @@ def test_a_source_topic_that_serves_as_changelog_is_nobodys_to_create():
     assert internal_topics(parts, plan_tasks(parts, {"table": 2})) == ()
 
 
+def test_windows_go_by_age_a_day_after_nobody_needs_them():
+    topology = (
+        Topology()
+        .add_source("w", topics=["words"])
+        .add_processor("p", parents=["w"])
+        .add_state_store("windows", processors=["p"], retention_ms=3_600_000)
+    )
+    parts = topology.subtopologies("app")
+    (topic,) = internal_topics(parts, plan_tasks(parts, {"words": 2}))
+    assert topic.configs["cleanup.policy"] == "compact,delete"
+    assert topic.configs["retention.ms"] == str(25 * 3_600_000)
+    found = TopicFound(partitions=2, cleanup_policy="compact,delete")
+    assert topic_problem(topic, found) is None
+
+
 def test_settings_of_the_application_go_over_the_chosen_ones():
     plan = plan_tasks(PARTS, {"lines": 1})
     settings = InternalTopicSettings(configs={"min.insync.replicas": "2"})
