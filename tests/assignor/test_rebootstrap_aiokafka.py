@@ -18,9 +18,10 @@ from assignor.adapters.rebootstrap import (
     AlreadySupervisedError,
     RebootstrapRequiredError,
     UntestedClientError,
+    monotonic_ms,
 )
 from assignor.adapters.rebootstrap_aiokafka import supervise
-from probing import RebootstrapConfigError
+from probing import ConnectionLost, RebootstrapConfigError
 from system_tests.broker import Fault
 from tests.assignor.rebootstrap_aio import Member, calm, settled, until, world, write
 from tests.assignor.rebootstrap_worlds import LIMIT_S, TOPIC, Names
@@ -214,26 +215,52 @@ def test_connections_that_are_stuck_do_not_hold_the_trigger_back():
 
 
 @loop
-def test_a_connection_that_is_not_made_in_time_is_given_up_and_others_do_not_wait_for_it():
+@pytest.mark.parametrize("setup_ms", [200, 60_000])
+def test_a_slow_connection_is_given_up_in_time_and_no_other_one_waits_for_it(setup_ms):
     async def play():
         async with world() as (broker, servers, producer):
             member = await Member.started(
                 servers,
                 "g",
-                socket_connection_setup_timeout_ms=200,
-                socket_connection_setup_timeout_max_ms=200,
+                socket_connection_setup_timeout_ms=setup_ms,
+                socket_connection_setup_timeout_max_ms=setup_ms,
             )
             await until(lambda: calm(member), "the member has everything")
-            client = member.consumer._client
+            client, stuck = member.consumer._client, broker.addresses[1]
             broker.inject(Fault(api="ApiVersions", node_id=1, delay_ms=3_600_000, times=10**6))
-            assert await client._get_conn(1, group=7) is None
-            waiting = asyncio.ensure_future(client._get_conn(1, group=7))
-            assert await client._get_conn(2, group=7) is not None
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
+            slow = asyncio.ensure_future(client._get_conn(1, group=7))
+            if setup_ms == 200:
+                assert await slow is None
+            else:
+                nodes = member.supervisor._connecting
+                await until(lambda: stuck in nodes.values(), "the connection is under way")
+                other = client._get_conn(2, group=7)
+                assert await asyncio.wait_for(other, LIMIT_S) is not None
+                assert not slow.done()
+                slow.cancel()
+                await asyncio.gather(slow, return_exceptions=True)
             broker.clear_faults()
             values = await write(producer, "after")
             await until(lambda: values <= member.seen, "the member reads")
+            await member.stop()
+
+    asyncio.run(play())
+
+
+@loop
+def test_a_node_that_failed_is_left_alone_until_its_back_off_is_over():
+    async def play():
+        async with world() as (broker, servers, _):
+            member = await Member.started(servers, "g", metadata_recovery_strategy="rebootstrap")
+            await until(lambda: calm(member), "the member has everything")
+            supervisor, client = member.supervisor, member.consumer._client
+            failed = {"now_ms": monotonic_ms(), "node": broker.addresses[1]}
+            supervisor._see(ConnectionLost(**failed, back_off_ms=3_600_000))
+            waiting = asyncio.ensure_future(client._get_conn(1, group=7))
+            await asyncio.sleep(0.5)
+            assert not waiting.done()
+            supervisor._see(ConnectionLost(**failed, back_off_ms=0))
+            assert await asyncio.wait_for(waiting, LIMIT_S) is not None
             await member.stop()
 
     asyncio.run(play())
@@ -256,6 +283,7 @@ def test_names_are_looked_up_again_until_they_are_found(monkeypatch):
             names.address = second
             values = await write(producer, "after")
             await until(lambda: values <= member.seen, "the member reads on")
+            assert member.problems == []
             await member.stop()
 
     asyncio.run(play())

@@ -295,6 +295,7 @@ def test_names_are_looked_up_again_off_the_io_thread_until_they_are_found(monkey
     producer = KafkaProducer(bootstrap_servers=second)
     values = write(producer, "after")
     until(lambda: values <= member.seen, "the member reads on")
+    assert member.problems == []
     member.stop()
     producer.close()
 
