@@ -61,6 +61,8 @@ KAFKA_CASES = [
     ("4.0", 22, ("eligible.leader.replicas.version", 1, UP), "requires another feature"),
     ("4.3", 30, (METADATA_VERSION, 29, SAFE), "lossy downgrade"),
     ("4.2", 29, (METADATA_VERSION, 25, SAFE), "applied"),
+    ("4.2", 29, ("nonsense", 0, SAFE), "no such level"),
+    ("4.2", 29, ("nonsense", 1, UP), "a node cannot"),
 ]
 
 
@@ -70,6 +72,14 @@ def test_kafkas_own_rules_have_one_error_for_all(series, now, update, rule):
     assert rules(outcome) == [rule]
     assert outcome.error in {UpdateError.NONE, UpdateError.INVALID_UPDATE_VERSION}
     assert outcome.ok == (rule == "applied")
+
+
+@pytest.mark.parametrize("kind", [SAFE, UNSAFE])
+def test_kafka_never_lowers_how_its_quorum_is_described(kind):
+    view = kafka_view("4.2", 29)
+    levels = {**view.finalized.levels, "kraft.version": 1}
+    view = replace(view, finalized=FinalizedLevels(levels=levels, epoch=3))
+    assert rules(ask(view, ("kraft.version", 0, kind))) == ["no way back"]
 
 
 def test_kafka_misses_a_silent_controller_where_kip_778_counts_a_majority():
