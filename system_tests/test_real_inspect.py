@@ -106,7 +106,9 @@ def test_a_group_of_the_newest_release_on_the_newest_broker(word_count_on, kafka
     group.settle()
     found = document(group)
     assert [one["members"][0]["releases"][-1] for one in found["clients"]] == ["4.3.1", "4.3.1"]
-    assert found["version"]["held_by"] == found["findings"] == []
+    assert found["version"]["held_by"] == []
+    # Its first offsets may not be committed yet.
+    assert {one["kind"] for one in found["findings"]} <= {"uncommitted"}
     assert sorted(task for one in found["clients"] for task in one["active"]) == [
         f"{s}_{p}" for s in range(2) for p in range(4)
     ]
