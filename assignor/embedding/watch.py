@@ -10,21 +10,20 @@ from dataclasses import dataclass
 from assignor.embedding.facts import NOTHING_FOUND, ClusterFacts, knowledge_of
 from assignor.embedding.internal_topics import ClusterAccess, InternalTopicSettings
 from assignor.embedding.provider import LeaderProvider
+from assignor.fallback import fallback_prior
+from assignor.high_availability import high_availability
 from assignor.partitions import SubtopologyWaits, plan_tasks
 from assignor.state import LAG_UNKNOWN, GroupState, TaskAssignment
-from assignor.strategies import find_strategy
 from assignor.topology import Subtopology
 from encoding import RebalanceError, TaskId
-
-
-_BY_LAGS, _WITHOUT_LAGS = "high_availability", "fallback_prior"
 
 
 def lags_or_prior(state: GroupState) -> TaskAssignment:
     """`high_availability` while lags are known, else `fallback_prior`, as KIP-441 has it."""
     stateful = state.end_offset_sums[state.stateful]
-    is_unknown = len(stateful) > 0 and bool((stateful == LAG_UNKNOWN).all())
-    return find_strategy(_WITHOUT_LAGS if is_unknown else _BY_LAGS)(state)
+    if len(stateful) and bool((stateful == LAG_UNKNOWN).all()):
+        return fallback_prior(state)
+    return high_availability(state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +79,6 @@ class ClusterWatch:
     ) -> None:
         """Start to watch, on a thread of its own; both functions are called there."""
         if self.is_wanted and self._provider is None:
-            for name in (_BY_LAGS, _WITHOUT_LAGS):
-                find_strategy(name)  # loaded here, and not in the client's callback
             self._provider = LeaderProvider(
                 connect,
                 self._subtopologies,
