@@ -131,12 +131,10 @@ class FeatureTopic:
             **dict(self._admin.target.settings),
         )
         try:
-            sent = [
-                producer.send(self._partition.topic, key=key, value=value, partition=0)
-                for key, value in rows
-            ]
-            for one in sent:
-                one.get(limit_ms / 1000)
+            for key, value in rows:
+                # One after the other: the order of what is deleted counts.
+                sent = producer.send(self._partition.topic, key=key, value=value, partition=0)
+                sent.get(limit_ms / 1000)
         finally:
             producer.close(timeout=1)
 

@@ -3,9 +3,9 @@
 Every record holds the whole state after one change, and the offset of the record that it was
 decided on. In the order of offsets a record counts when it names the one that counted last, so of
 two operators who change levels at the same moment the first wins, and everybody sees the same one.
-Each record has a key of its own, which is deleted two changes later: compaction, which keeps the
-last record of a key, can never take the winner away. The record before the last is the snapshot
-right before the level change (KIP-778).
+Each record has a key of its own, which is deleted two changes later, losers first: compaction,
+which keeps the last record of a key, can neither take the winner away nor leave a loser as the
+first of all. The record before the last is the snapshot right before the level change (KIP-778).
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,7 +52,8 @@ class TopicView:
         state: after the last record that counts.
         head: offset of that record, `NOBODY` if there is none.
         counted: keys of the records that count, oldest first, as far as they are still there.
-        stale: keys that may be deleted.
+        stale: keys that may be deleted, one after the other in this order, each when the one
+            before is: what is left always begins with a record that counts.
         warnings: what was passed over, and why.
     """
 
@@ -115,12 +116,15 @@ def read_topic(records: Iterable[TopicRecord]) -> TopicView:
         found = replay(LogState(), decode_batch(body, name=f"record {record.offset}"))
         head, state = record.offset, found
         counted.append(record.key)
-    kept = set(counted[-_KEPT:])
+    kept, winners = set(counted[-_KEPT:]), set(counted)
     return TopicView(
         state=state,
         head=head,
         counted=tuple(counted),
-        stale=tuple(key for key in sorted(alive, key=alive.__getitem__) if key not in kept),
+        stale=tuple(
+            # Those that never counted first: none may be left as the first record of all.
+            sorted(alive.keys() - kept, key=lambda key: (key in winners, alive[key]))
+        ),
         warnings=tuple(warnings),
     )
 

@@ -4,7 +4,7 @@ import itertools
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assignor.stores import Note, StoreError
@@ -42,12 +42,13 @@ class Topic:
         nonce = f"n{next(self.nonces)}"
         return change_record(view, levels, NOTE, nonce=nonce, members=members)
 
-    def change(self, levels):
+    def change(self, levels, *, deletes=None):
+        """Change levels; a writer that dies deletes only so many of what is stale."""
         change = self.decide(levels)
         self.write(change.key, change.value)
         view = self.view()
         check_counted(view, change)
-        for key in view.stale:
+        for key in view.stale[:deletes]:
             self.write(key, None)
         return change
 
@@ -139,10 +140,13 @@ def test_a_layout_from_the_future_is_refused(topic):
         topic.view()
 
 
+@example([("change", 0), *[("race", 0)] * 2, *[("change", 0)] * 2, ("half", 19495)])
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(("change", "race", "late", "compact", "half")), st.integers(0, 2**16)
+            st.sampled_from(("change", "dies", "race", "late", "compact", "half")),
+            st.integers(0, 2**16),
         ),
         max_size=25,
     )
@@ -153,6 +157,8 @@ def test_no_acknowledged_change_is_lost_whatever_is_compacted_when(steps):
         level = {ASSIGNMENT_PROTOCOL: (11, 101)[number % 2]}
         if kind == "change":
             acknowledged = topic.change(level).after
+        elif kind == "dies":
+            acknowledged = topic.change(level, deletes=number % 4).after
         elif kind == "race":
             seen = topic.view()
             one, two = topic.decide(level, seen), topic.decide({TASK_PLACEMENT: 1}, seen)
