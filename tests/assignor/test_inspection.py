@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from assignor.inspection import group_topics, inspect_group, is_present, is_settling
 from assignor.inspection_values import DescribedGroup, DescribedMember, TopicFacts
-from encoding import NO_REBALANCE, UNKNOWN_OFFSET_SUM, TaskId, TopicPartition
+from encoding import (
+    NO_REBALANCE,
+    UNKNOWN_OFFSET_SUM,
+    Assignment,
+    TaskId,
+    TopicPartition,
+    encode_assignment,
+)
 from tests.assignor.described_groups import (
     FACTS,
     assignment_bytes,
@@ -271,3 +278,22 @@ def test_a_future_member_is_its_two_numbers():
     one = look.members[0]
     assert (one.used, one.supported, one.evidence.spelled) == (12, 12, "unknown")
     assert [holder.client for holder in look.versions.holders] == ["now"]
+
+
+def native_member(name, number, active, partitions):
+    """A member whose answer at 101 names its tasks without what they read."""
+    answer = Assignment(version=101, commonly_supported_version=101, active_tasks=tuple(active))
+    given = assignment_bytes(encode_assignment(answer), partitions)
+    return replace(member(name, process=number, topics=("x", "y")), assignment=given)
+
+
+def test_partition_numbers_tell_what_tasks_read_where_answers_do_not():
+    x, y = ([TopicPartition(topic, number) for number in (0, 1)] for topic in "xy")
+    one = native_member("a", 1, [T00, T10, T11], [x[0], y[0], y[1]])
+    other = native_member("b", 2, [T01], [x[1]])
+    look = inspect_group(group_of(one, other))
+    assert look.shape.sources == {0: ("x",), 1: ("y",)}
+    # A member that holds both of every number leaves it open, and nothing is claimed.
+    both = native_member("a", 1, [T00, T01, T10, T11], [*x, *y])
+    open_ = inspect_group(group_of(both)).shape
+    assert (open_.sources, open_.loose_topics) == ({}, ("x", "y"))
