@@ -16,7 +16,7 @@ def test_one_bounce_from_3_1_to_native_is_good(bounce):
     # The last bounced leader is ours: everybody learns to write 101 next time, nobody rejoins.
     assert set(run.numbers("versions")["used"].values()) == {101}
     assert run.numbers("rebalances")["membership"] <= 6
-    assert run.report["bounce_seconds"] < 20
+    assert run.report["bounce_seconds"] < 60
 
 
 @pytest.mark.kip("268-19", "loop")
