@@ -24,7 +24,7 @@ def test_an_interrupt_stops_everything_within_two_seconds(started, number):
     began = time.monotonic()
     process.send_signal(number)
     assert process.wait(timeout=5) == 130
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 2
     assert gone(children, within_s=0.5)
     assert "interrupted" in process.stderr.read()
 
