@@ -14,6 +14,7 @@ from spark_assign.command import (
     config_option,
     in_format_option,
     job,
+    on_error_option,
     output_options,
     settings_of,
     spark_options,
@@ -57,13 +58,7 @@ reject go to DIR/{REJECTS} with column, value and reason (exit status 1 if there
     show_default=True,
     help="What to write.",
 )
-@click.option(
-    "--on-error",
-    type=click.Choice(["fail", "reject"]),
-    default="fail",
-    show_default=True,
-    help="What becomes of groups that make no sense.",
-)
+@on_error_option
 @click.option("--strategy", default="high_availability", show_default=True)
 @config_option
 @click.option(

@@ -69,6 +69,17 @@ def in_format_option(command: _Command) -> _Command:
     )(command)
 
 
+def on_error_option(command: _Command) -> _Command:
+    """--on-error, where rejects can be set apart."""
+    return click.option(
+        "--on-error",
+        type=click.Choice(["fail", "reject"]),
+        default="fail",
+        show_default=True,
+        help="What becomes of input that makes no sense.",
+    )(command)
+
+
 def config_option(command: _Command) -> _Command:
     """--config, as often as it is given."""
     return click.option(

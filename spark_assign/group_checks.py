@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 from spark_assign.collapse_group import Group
 from spark_assign.collapse_kernel import mixed
 from spark_assign.collapse_rows import REASONS, Ints, wrong_column
-from spark_assign.errors import BadTable
+from spark_assign.errors import WrongRows
 
 _STEP = 1 << 20
 
@@ -19,7 +19,7 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
     """Say which row is wrong, and how many are.
 
     Raises:
-        BadTable: always.
+        WrongRows: always.
     """
     more = f"; {count} rows in all are wrong" if count > 1 else ""
     order = [sql.col(name).asc_nulls_first() for name in ("subtopology", "partition")]
@@ -29,7 +29,7 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
         row = first[0]
         column, reason = REASONS[row["_wrong"] - 1]
         value = "" if row[column] is None else f", which is {row[column]!r},"
-        raise BadTable(
+        raise WrongRows(
             f"the tasks: column {column}{value} of task {row.subtopology}_{row.partition} "
             f"{reason}{more}"
         )
@@ -58,7 +58,7 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
         if one is None
         else f"column {one.column} of task {one.subtopology}_{one.partition} names {one.client},"
     )
-    raise BadTable(f"the tasks: {said} which is not among the clients{more}")
+    raise WrongRows(f"the tasks: {said} which is not among the clients{more}")
 
 
 def check_tasks(tasks: DataFrame, counted: Ints) -> None:
@@ -72,7 +72,7 @@ def check_tasks(tasks: DataFrame, counted: Ints) -> None:
         counted: int [N, 4], subtopology, rows, highest partition, sum of hashes, chunk by chunk.
 
     Raises:
-        BadTable: a task is there twice.
+        WrongRows: a task is there twice.
     """
     for subtopology in np.unique(counted[:, 0]).tolist():
         mine = counted[counted[:, 0] == subtopology]
@@ -110,7 +110,7 @@ def _refuse_repeated(tasks: DataFrame) -> None:
     twice = tasks.groupBy("subtopology", "partition").count().where("count > 1")
     row = twice.orderBy("subtopology", "partition").first()
     if row is not None:
-        raise BadTable(
+        raise WrongRows(
             f"the tasks: task {row.subtopology}_{row.partition} is there {row['count']} times; "
             "drop all rows of it but one"
         )

@@ -14,11 +14,13 @@ from spark_assign.command import (
     config_option,
     in_format_option,
     job,
+    on_error_option,
     output_options,
     settings_of,
     spark_options,
 )
 from spark_assign.errors import BadTable
+from spark_assign.group_rejects import REJECTS
 from spark_assign.group_run import SUMMARY, GroupSummary, run_group
 from spark_assign.one_group import read_one_group
 from spark_assign.output import staged
@@ -32,8 +34,11 @@ _HELP = f"""Place the tasks of one huge group, all workers together.
 copy: subtopology, partition, client, role (active, standby, warmup), and {SUMMARY}.
 
 The driver holds clients, classes of racks and counts, never a task: 1g of heap is enough for ten
-million tasks. Tables sorted by task give the same plan however they are cut into files. A row that
-makes no sense fails the job: a plan without some of the tasks is none.
+million tasks. Tables sorted by task give the same plan however they are cut into files.
+
+A row that makes no sense fails the job (exit status 2, nothing is written), or with --on-error
+reject goes to DIR/{REJECTS} with column, value and reason (exit status 1 if there are any): a plan
+for the other tasks, which no leader takes.
 
 \b
 Examples:
@@ -63,6 +68,7 @@ Examples:
     show_default=True,
     help="sticky moves everything at once, without warm-ups.",
 )
+@on_error_option
 @config_option
 @output_options
 @spark_options
@@ -73,6 +79,9 @@ def group(**given: Any) -> None:
     ) as spark:
         settings = settings_of(given["config"])
         path, store = given["path"], given["store"]
+        stops = given["on_error"] == "fail"
+        if store is not None and not stops:
+            raise BadTable("leaders take whole plans only; use --on-error reject without --store")
         if path is None:
             if store is None or given["name"] is None:
                 raise BadTable("give --in PATH, or --store DIR with --name GROUP")
@@ -81,12 +90,12 @@ def group(**given: Any) -> None:
             spark, path, name=given["name"], settings=settings, form=given["in_form"]
         )
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
-            summary = run_group(one, stage, strategy=given["strategy"])
+            summary = run_group(one, stage, strategy=given["strategy"], stop_at_reject=stops)
             if store is not None:
                 placements = spark.read.schema(PLACEMENT).parquet(stage.path)
                 publish_plan(placements, store, one.name, followup=summary.probing)
     _report(summary, given["out"], given["style"])
-    sys.exit(0)
+    sys.exit(1 if summary.rejects else 0)
 
 
 def _report(summary: GroupSummary, out: str, style: str) -> None:
@@ -116,3 +125,7 @@ def _report(summary: GroupSummary, out: str, style: str) -> None:
         click.echo("copies warm up: look again after the probing interval")
     for warning in summary.warnings:
         click.echo(f"warning: {warning}")
+    if summary.rejects:
+        click.echo(f"{summary.rejects} rows rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
+        for sentence in summary.first_rejects:
+            click.echo(f"  {sentence}")

@@ -4,7 +4,9 @@ import json
 import time
 from dataclasses import asdict, dataclass
 
-from spark_assign.group import plan_group
+from spark_assign.errors import WrongRows
+from spark_assign.group import GroupPlan, plan_group
+from spark_assign.group_rejects import SOUND, Parted, parted
 from spark_assign.one_group import OneGroup
 from spark_assign.output import Stage
 
@@ -33,6 +35,8 @@ class GroupSummary:
         passes: how often the tasks were read.
         seconds: from the first look at the tables to the last row written.
         warnings: what could not be had, and why.
+        rejects: rows that were set apart and not placed.
+        first_rejects: sentences for the first few.
     """
 
     name: str
@@ -55,10 +59,16 @@ class GroupSummary:
     passes: int
     seconds: float
     warnings: tuple[str, ...]
+    rejects: int = 0
+    first_rejects: tuple[str, ...] = ()
 
 
 def run_group(
-    group: OneGroup, stage: Stage, *, strategy: str = "high_availability"
+    group: OneGroup,
+    stage: Stage,
+    *,
+    strategy: str = "high_availability",
+    stop_at_reject: bool = True,
 ) -> GroupSummary:
     """Decide and write the plan of one group: a row per copy (`schemas.PLACEMENT`).
 
@@ -66,14 +76,24 @@ def run_group(
         group: what to place.
         stage: where to write; the caller commits.
         strategy: high_availability, or sticky for a plan that moves everything at once.
+        stop_at_reject: fail where a row makes no sense; otherwise such rows are set apart, and the
+            others placed.
 
     Raises:
-        BadTable: a row makes no sense; the message says which.
+        BadTable: a row makes no sense, or the tables do; the message says which.
         ConfigError: another strategy.
     """
     started = time.perf_counter()
-    plan = plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)
+    parts = Parted(group=group)
+    try:
+        plan = _plan(group, strategy)
+    except WrongRows:
+        if stop_at_reject:
+            raise
+        parts = parted(group, stage)
+        plan = _plan(parts.group, strategy)
     stage.write(plan.placements)
+    stage.files.delete(f"{stage.path}/{SOUND}")
     counted = dict(plan.counts.get)
     summary = GroupSummary(
         **counted,
@@ -89,6 +109,12 @@ def run_group(
         passes=plan.passes,
         seconds=round(time.perf_counter() - started, 3),
         warnings=plan.warnings,
+        rejects=parts.rejects,
+        first_rejects=parts.first_rejects,
     )
     stage.write_text(SUMMARY, json.dumps(asdict(summary)) + "\n")
     return summary
+
+
+def _plan(group: OneGroup, strategy: str) -> GroupPlan:
+    return plan_group(group.tasks, group.clients, config=group.config, strategy=strategy)

@@ -26,4 +26,4 @@ def pytest_collection_modifyitems(items):
     # Starting Spark and its first job take most of a minute where all cores are busy.
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(300))
+            item.add_marker(pytest.mark.timeout(900))

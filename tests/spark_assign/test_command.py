@@ -35,6 +35,10 @@ def option_of(name, option):
     return found.to_info_dict()
 
 
+def test_batch_and_group_declare_on_error_alike():
+    assert option_of("batch", "--on-error") == option_of("group", "--on-error")
+
+
 @pytest.mark.parametrize("option", ["--config", "--in-format", "--out", "--overwrite", "--format"])
 def test_commands_that_share_an_option_declare_it_alike(option):
     first, *others = (option_of(name, option) for name in ("batch", "group", "whatif"))

@@ -21,7 +21,7 @@ _SPEC = importlib.util.spec_from_file_location(
 worlds = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(worlds)
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def tables(spark, state, change=None):
@@ -136,6 +136,38 @@ def test_rows_that_make_no_sense_are_refused_by_name(spark, change, said):
     tasks, clients = tables(spark, state, change)
     with pytest.raises(BadTable, match=said):
         plan_group(tasks, clients)
+
+
+def test_rows_that_make_no_sense_are_set_apart_and_the_others_placed(spark, tmp_path):
+    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+
+    def spoil(rows):
+        for change in (unknown_owner, null_partition, weighed, twice):
+            change(rows)
+
+    tasks, clients = tables(spark, state, spoil)
+    for name, frame in (("tasks", tasks), ("clients", clients)):
+        frame.write.parquet(str(tmp_path / "state" / name))
+    given = ("--in", tmp_path / "state", "--out", tmp_path / "plan", "--on-error", "reject")
+    result = run(*given, "--strategy", "sticky", "--format", "json")
+    assert result.exit_code == 1, result.stderr
+    summary = json.loads(result.stdout)
+    assert summary["rejects"] == 5
+    assert summary["tasks"] == len(state.tasks) - 4
+    placed = spark.read.parquet(str(tmp_path / "plan"))
+    assert placed.where("role = 'active'").count() == len(state.tasks) - 4
+    rejects = spark.read.parquet(str(tmp_path / "plan" / "_rejects")).collect()
+    assert {(row.column, row.value, row.reason.split(" ")[1]) for row in rejects} == {
+        ("partition", "null", "0_null"),
+        ("owner", "client-77", "0_2"),
+        ("weight", "2.5", "0_4"),
+        ("partition", "6", "0_6"),
+    }
+    left = sorted(path.name for path in (tmp_path / "plan").iterdir() if path.name[0] == "_")
+    assert left == ["_SUCCESS", "_rejects", "_summary.json"]
+    refused = run(*given, "--store", tmp_path)
+    assert refused.exit_code == 2
+    assert "leaders take whole plans only" in refused.stderr
 
 
 def test_clients_that_make_no_sense_are_refused_by_name(spark):

@@ -26,7 +26,7 @@ def outcome(tmp_path, **environment):
     return done.returncode, done.stdout
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_tests_of_the_job_are_skipped_with_one_sentence(tmp_path):
     status, said = outcome(tmp_path)
     assert status == pytest.ExitCode.OK, said
@@ -34,7 +34,7 @@ def test_tests_of_the_job_are_skipped_with_one_sentence(tmp_path):
     assert said.count(SENTENCE) == 1
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_tests_of_the_job_fail_in_ci(tmp_path):
     status, said = outcome(tmp_path, CI="true")
     assert status == pytest.ExitCode.TESTS_FAILED, said
