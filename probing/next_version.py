@@ -79,7 +79,9 @@ NEXT_VERSION_RULES: Final = (
     NextVersionRule(
         name="as far as the JVM members go",
         holds=lambda n: n.jvm_lowest_used is not None,
-        says=lambda n: n.below_level(n.jvm_second_number),
+        says=lambda n: (
+            n.jvm_second_number if n.level is None else n.below_level(n.jvm_second_number)
+        ),
         why="the JVM members can go up to version {jvm_second_number}; writing that, a change of"
         " leader to one of them costs nothing (at most the finalized level)",
     ),

@@ -22,6 +22,10 @@ SESSION_MS = 30_000
 BEHIND_ONE_ADDRESS = BrokerConfig(nodes=3, bootstrap_listener=True, topics={TOPIC: PARTITIONS})
 
 
+STARTED = []
+"""Every member of a test; a client that is left over would go on in the tests after it."""
+
+
 def until(condition, what, limit_s=LIMIT_S):
     """Wait for a condition, for as long as a slow machine may need."""
     deadline = time.monotonic() + limit_s
@@ -77,6 +81,7 @@ class Member(threading.Thread):
         self.seen = set()
         self.problems = []
         self._stopping = threading.Event()
+        STARTED.append(self)
         self.start()
 
     def run(self):

@@ -168,6 +168,7 @@ def test_a_demand_of_the_server_is_followed_at_once_and_everything_survives(brok
     until(lambda: settled(member), "the member has everything")
     first = write(producer, "before")
     until(lambda: first <= member.seen, "all is read")
+    until(lambda: calm(member), "nobody joins any more")
     known = member.identity, member.version, sorted(member.partitions)
     before = list(member.consumer._manager._conns.values())
 
