@@ -45,6 +45,8 @@ Examples:
 What if a client dies:
   assignor inspect --bootstrap-server localhost:9092 --group word-count --save g.json --dies NAME
   assignor assign --problem g.json --simulate
+Every group, one a line, for spark-assign:
+  assignor inspect --bootstrap-server localhost:9092 --all --save groups.jsonl
 
 \b
 Exit status: 0 done; 1 there is no such group, it may not be asked, or it cannot be saved;
@@ -69,7 +71,8 @@ class _Answer(click.ClickException):
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a problem file, for assign, explain, size and rolling-bounce plan.",
+    help="Write a problem file, for assign, explain, size and rolling-bounce plan; with --all one "
+    "group a line.",
 )
 @click.option(
     "--lags",
@@ -94,7 +97,7 @@ def inspect(
         return
     looks = _looks(target, given)
     if given["save"] is not None:
-        _save(looks[0], given)
+        _save(looks, given)
     _print(looks, given)
     if not given["everything"] and not is_present(looks[0].described):
         raise _Answer(f"{looks[0].summary}; --all lists those there are.")
@@ -105,8 +108,8 @@ def _check_usage(given: dict[str, Any]) -> None:
     group_id, everything, watch = given["group_id"], given["everything"], given["watch"]
     for is_wrong, said in (
         (bool(group_id) == everything, "give --group GROUP, or --all"),
-        (given["save"] and (everything or watch), "--save takes one --group and no --watch"),
-        (given["dies"] and not given["save"], "--dies goes with --save"),
+        (given["save"] and watch, "--save takes no --watch"),
+        (given["dies"] and not (given["save"] and group_id), "--dies goes with --group and --save"),
         (given["times"] and not watch, "--times goes with --watch"),
     ):
         if is_wrong:
@@ -175,12 +178,22 @@ def _watched(target: "Target", given: dict[str, Any], width: int) -> RenderableT
     return Group(stamp, _rendered(looks, given, width))
 
 
-def _save(look: GroupInspection, given: dict[str, Any]) -> None:
+def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
+    """Write a problem a line; of --all, groups that make none are named on stderr."""
+    problems, left_out = [], {}
+    for look in looks:
+        try:
+            problems.append(problem_of(look, lags=given["lags"], dies=given["dies"]))
+        except ProblemError as error:
+            left_out[look.described.group_id] = str(error)
+    if not given["everything"] and left_out:
+        raise _Answer(f"{left_out[given['group_id']]}.")
+    for name, why in left_out.items():
+        click.echo(f"left out {name}: {why}", err=True)
+    if not problems:
+        raise _Answer("no group can be saved.")
     try:
-        problem = problem_of(look, lags=given["lags"], dies=given["dies"])
-    except ProblemError as error:
-        raise _Answer(f"{error}.") from None
-    try:
-        given["save"].write_text(json.dumps(problem) + "\n", encoding="utf-8")
+        with given["save"].open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(problem) + "\n" for problem in problems)
     except OSError as error:
         raise ConnectFailure(f"cannot write {given['save']}: {error.strerror or error}.") from None

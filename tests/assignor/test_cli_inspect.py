@@ -140,13 +140,36 @@ def test_saving_what_cannot_be_saved_ends_with_a_sentence(placed, pinned, tmp_pa
         assert said in done.stderr
 
 
+def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pinned, tmp_path):
+    file = tmp_path / "groups.jsonl"
+    done = inspect(placed, "--all", "--save", file)
+    assert done.exit_code == 0, done.output
+    problems = {json.loads(line)["name"]: line for line in file.read_text().splitlines()}
+    assert pinned in problems
+    assert len(problems) == 2
+    inspect(placed, "--group", pinned, "--save", tmp_path / "one")
+    one = json.loads((tmp_path / "one").read_text())
+    assert json.loads(problems[pinned])["clients"] == one["clients"]
+    (told,) = [line for line in done.stderr.splitlines() if line.startswith("left out ")]
+    assert told.startswith("left out stock: group stock with 1 member is no Streams group")
+
+
+def test_where_no_group_can_be_saved_the_answer_is_no(tmp_path):
+    with running_broker(PLACING) as broker:
+        place(broker, group_of(member("stock"), group_id="stock", protocol_name="range"))
+        done = inspect(broker, "--all", "--save", tmp_path / "f")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "no group can be saved" in done.stderr
+    assert not (tmp_path / "f").exists()
+
+
 def test_options_that_do_not_go_together_are_refused(placed):
     for words, said in (
         ((), "give --group GROUP, or --all"),
         (("--group", "g", "--all"), "give --group GROUP, or --all"),
-        (("--all", "--save", "f"), "--save takes one --group"),
-        (("--group", "g", "--save", "f", "--watch", "1"), "--save takes one --group"),
-        (("--group", "g", "--dies", "c"), "--dies goes with --save"),
+        (("--group", "g", "--save", "f", "--watch", "1"), "--save takes no --watch"),
+        (("--group", "g", "--dies", "c"), "--dies goes with --group and --save"),
+        (("--all", "--save", "f", "--dies", "c"), "--dies goes with --group and --save"),
         (("--group", "g", "--times", "2"), "--times goes with --watch"),
     ):
         done = inspect(placed, *words)
