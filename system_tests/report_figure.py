@@ -10,6 +10,7 @@ from html import escape
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from assignor.cli.extras import missing_extra
 from system_tests.report import GROUP, Bar, Mark, MarkKind, RebalanceCause, Story
 
 # From old to new: a group that is bounced turns from sand to blue.
@@ -81,9 +82,7 @@ def load_plotly() -> tuple[ModuleType, ModuleType]:
         import plotly.graph_objects as graphs  # noqa: PLC0415 an extra, loaded when asked for
         from plotly import subplots  # noqa: PLC0415 likewise
     except ImportError as error:
-        raise ReportError(
-            "a report needs plotly; install the extra: pip install 'streams-rebalance[report]'"
-        ) from error
+        raise ReportError(f"no report can be drawn: {missing_extra(error) or error}") from error
     return graphs, subplots
 
 

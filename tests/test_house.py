@@ -90,6 +90,7 @@ DOORS = {
         "adapters.rebootstrap_aiokafka",
         "adapters.rebootstrap_kafka_python",
         "cli",
+        "cli.extras",
         "cli.lazy",
         "embedding",
         "stores",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assignor.cli.extras import missing_extra
 from assignor.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -125,8 +126,7 @@ def _adapters() -> tuple[Any, Any, Any]:
             admin_probe,
         )
     except ModuleNotFoundError as error:
-        raise ConnectFailure(
-            f"this command needs a Kafka client ({error.name} is missing); "
-            "install the extra: pip install 'streams-rebalance[kafka]'."
-        ) from None
+        if (advice := missing_extra(error)) is None:
+            raise
+        raise ConnectFailure(f"this command needs a Kafka client: {advice}.") from None
     return admin, admin_config, admin_probe

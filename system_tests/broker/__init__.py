@@ -1,11 +1,18 @@
-"""An embedded Kafka broker on loopback: the real wire, real group semantics, records in memory."""
+"""An embedded Kafka broker on loopback: the real wire, real group semantics, records in memory.
+
+It is made of kafka-python's protocol classes (extra `kafka`), which are imported with the first
+name that is asked for.
+"""
 
 import logging
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
-from system_tests.broker.embedded import EmbeddedBroker
-from system_tests.broker.faults import Fault, RecordedRequest
-from system_tests.broker.running import RunningBroker, running_broker
+if TYPE_CHECKING:
+    from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
+    from system_tests.broker.embedded import EmbeddedBroker
+    from system_tests.broker.faults import Fault, RecordedRequest
+    from system_tests.broker.running import RunningBroker, running_broker
 
 __all__ = [
     "TEST_COORDINATOR",
@@ -16,5 +23,25 @@ __all__ = [
     "RunningBroker",
     "running_broker",
 ]
+
+_LATER = {
+    "TEST_COORDINATOR": "config",
+    "BrokerConfig": "config",
+    "EmbeddedBroker": "embedded",
+    "Fault": "faults",
+    "RecordedRequest": "faults",
+    "RunningBroker": "running",
+    "running_broker": "running",
+}
+
+if not TYPE_CHECKING:  # or a type checker would believe in every name
+
+    def __getattr__(name: str) -> object:
+        """Import what is asked for, and the client with it."""
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return found
+
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -8,8 +8,9 @@ import sys
 
 import click
 
+from assignor.cli.extras import absent_extra
+from system_tests import broker as door
 from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
-from system_tests.broker.embedded import EmbeddedBroker
 from system_tests.coordinator import CoordinatorConfig
 
 _SURROUNDINGS_FAILED = 3
@@ -77,6 +78,9 @@ def main(
     form: str,
 ) -> None:
     """Run an in-memory Kafka broker for tests and demos until SIGTERM or SIGINT."""
+    if (advice := absent_extra("kafka")) is not None:
+        click.echo(f"the broker cannot start: {advice}", err=True)
+        sys.exit(_SURROUNDINGS_FAILED)
     if port and port + nodes - 1 > _PORT_MAX:
         raise click.UsageError(f"{nodes} nodes from port {port} on end above {_PORT_MAX}")
     config = BrokerConfig(
@@ -109,7 +113,7 @@ async def _serve(config: BrokerConfig, form: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with EmbeddedBroker(config) as broker:
+    async with door.EmbeddedBroker(config) as broker:
         log = logging.getLogger("system_tests.broker")
         broker.subscribe(lambda event: log.info("%s", event))
         servers = broker.bootstrap_servers

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 
+from assignor.cli.extras import absent_extra
 from assignor.cli.lazy import CONTEXT
 from probing import RebalanceProtocol, ReleaseError, find_release
 from system_tests.command_options import (
@@ -215,6 +216,8 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
     except (OrderError, ReleaseError, PathError) as error:
         refuse(str(error), EXIT_USAGE)
     _check_combinations(given)
+    if given["client"] != CLIENTS[0] and (advice := absent_extra("aiokafka")) is not None:
+        refuse(f"--client {given['client']}: {advice}", EXIT_SURROUNDINGS)
     if given["hold_back"]:
         plan = replace(plan, promised_versions=(HELD_VERSION,))
     options = LiveOptions(

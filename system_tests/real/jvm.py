@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from assignor.cli.extras import missing_extra
 from system_tests.real.java import find_java
 from system_tests.surroundings import SurroundingsError
 
@@ -32,7 +33,8 @@ def start_jvm(jars: Sequence[Path], *, log_levels: Sequence[str] = ()) -> Any:
     try:
         import jpype  # noqa: PLC0415 in the extra `real` only
     except ImportError as error:
-        raise SurroundingsError("JPype is not here; install the extra `real`") from error
+        why = missing_extra(error) or error
+        raise SurroundingsError(f"no JVM can be started: {why}") from error
     native = ("--enable-native-access=ALL-UNNAMED",) if find_java().feature_release > 21 else ()  # noqa: PLR2004 asked for since 22
     jpype.startJVM(
         *_OPTIONS,

