@@ -6,7 +6,8 @@ READY := $(VENV)/.ready
 EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,dev
 WORKERS ?= 2
 
-.PHONY: venv demo test test-real check lint bench bench-codec bench-assign bench-sim bench-spark fuzz mutate docs clean
+.PHONY: venv demo test test-real test-dist check lint bench bench-codec bench-assign bench-sim \
+    bench-spark dist fuzz mutate docs clean
 
 venv: $(READY)
 
@@ -86,6 +87,18 @@ mutate: $(READY)
 	    --children $(WORKERS) --share $(SHARE) $(MUTANTS)
 	$(BIN)/mutmut results
 	$(BIN)/python -m tests.mutation_score
+
+# Wheel and sdist, in dist/.
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist --sdist --wheel .
+
+# The wheel outside the checkout: PYTHONS are versions on the PATH, or paths of interpreters.
+PYTHONS ?= 3.11 3.12 3.13
+
+test-dist: dist
+	$(BIN)/python -m tests.distribution --dist dist --pythons "$(PYTHONS)" \
+	    $(if $(ONLY),--extras "$(ONLY)")
 
 docs: $(READY)
 	$(BIN)/python -m docs.generate

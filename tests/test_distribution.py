@@ -1,0 +1,98 @@
+"""Wheel and sdist: what is in them, and that the wheel works where nothing else is."""
+
+import re
+import sys
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.distribution.archives import (
+    PACKAGES,
+    ROOT,
+    archives_in,
+    build,
+    metadata,
+    needs,
+    project_files,
+    sdist_files,
+    unpack,
+    wheel_files,
+)
+from tests.distribution.checks import SCRIPTS, checks_for, front_door_check, wrong_with
+from tests.distribution.environments import find_python, linked, workplace
+
+TEST = re.compile(r"system_tests/(.*/)?(test_[^/]*|conftest)\.py")
+NOT_FOR_THE_SDIST = (".ci/",)
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    build(ROOT, folder, "--wheel", "--sdist")
+    return archives_in(folder)
+
+
+@pytest.fixture(scope="module")
+def wheel(archives):
+    return wheel_files(archives.wheel)
+
+
+def test_the_wheel_holds_every_file_of_the_five_packages_but_their_tests(wheel):
+    own = {name for name in project_files() if name.partition("/")[0] in PACKAGES}
+    shipped = {name for name in own if not TEST.fullmatch(name)}
+    assert {name for name in wheel if ".dist-info/" not in name} == shipped
+
+
+def test_the_wheel_says_that_it_is_typed_and_licensed(wheel, archives):
+    assert [package for package in PACKAGES if f"{package}/py.typed" not in wheel] == []
+    assert [name for name in wheel if name.endswith(".dist-info/licenses/LICENSE")]
+    assert metadata(archives.wheel)["License-Expression"] == "Apache-2.0"
+
+
+def test_the_wheel_brings_three_commands(wheel):
+    (name,) = [name for name in wheel if name.endswith("entry_points.txt")]
+    lines = wheel[name].decode().splitlines()
+    assert sorted(line.split(" = ")[0] for line in lines if " = " in line) == sorted(SCRIPTS)
+
+
+def test_nothing_but_an_extra_brings_a_client_spark_or_a_plotting_library(archives):
+    needed = [one for one in map(Requirement, needs(archives.wheel)) if one.marker is None]
+    assert {one.name for one in needed} == {
+        "click",
+        "filelock",
+        "msgpack",
+        "networkx",
+        "numpy",
+        "rich",
+    }
+
+
+def test_the_sdist_is_what_git_keeps_and_nothing_else(archives):
+    kept = {name for name in project_files() if not name.startswith(NOT_FOR_THE_SDIST)}
+    assert sdist_files(archives.sdist) == kept | {"PKG-INFO"}
+
+
+def test_the_sdist_builds_the_same_wheel(archives, wheel, tmp_path):
+    (tmp_path / "sdist").mkdir()
+    build(unpack(archives.sdist, tmp_path / "sdist"), tmp_path / "dist", "--wheel")
+    (again,) = (tmp_path / "dist").glob("*.whl")
+    assert wheel_files(again) == wheel
+
+
+def test_front_doors_print_nothing_start_nothing_and_load_no_client(tmp_path):
+    assert wrong_with(front_door_check(), sys.executable, tmp_path) is None
+
+
+def test_a_python_that_is_not_there_is_not_found():
+    assert find_python("3.99") is None
+    assert find_python(sys.executable) == sys.executable
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", ["", "aiokafka", "kafka", "metrics", "report"])
+def test_the_wheel_works_in_a_clean_environment(extra, archives, tmp_path):
+    python = linked(archives.wheel, extra, tmp_path / "venv")
+    place = workplace(tmp_path / "place")
+    assert [
+        found for check in checks_for(extra) if (found := wrong_with(check, python, place))
+    ] == []
