@@ -28,6 +28,13 @@ _KNOWN_KEYS = frozenset(
     # For simulations only, or for the reader's eyes.
     | {"events", "stuck", "note"}
 )
+_KNOWN_PARTS = {
+    "topics": frozenset({"partitions", "racks"}),
+    "subtopologies": frozenset({"sources", "changelogs"}),
+    "clients": frozenset({"threads", "rack", "tags", "active", "standby", "lags"})
+    # What `assignor inspect --save` and `size` know besides.
+    | {"consumers", "endpoint", "client", "versions"},
+}
 Json = Mapping[str, Any]
 
 
@@ -134,6 +141,9 @@ def read_problem(
 
 def _with_odd_keys(state: GroupState, data: Json) -> GroupState:
     odd = sorted(set(data) - _KNOWN_KEYS)
+    for part, known in _KNOWN_PARTS.items():
+        found = {key for one in _object(data, part).values() for key in one if key not in known}
+        odd += [f"{part}.*.{key}" for key in sorted(found)]
     if not odd:
         return state
     said = f"keys that the format does not have are ignored: {', '.join(odd)}"

@@ -139,6 +139,15 @@ def test_what_is_only_odd_is_read_with_a_warning():
     assert "keys that the format does not have are ignored: colour" in said
 
 
+def test_a_key_that_a_client_or_a_topic_does_not_have_is_named_and_ignored():
+    data = problem(clients={"a": {"prev_active": ["0_0"]}, "b": {"prev_active": []}})
+    next(iter(data["topics"].values()))["replicas"] = 3
+    (said,) = read_problem(data).state.warnings
+    assert said == (
+        "keys that the format does not have are ignored: topics.*.replicas, clients.*.prev_active"
+    )
+
+
 def test_events_stuck_and_notes_are_no_odd_keys():
     data = problem(events=[], stuck={}, note="x")
     del data["clients"]["a"]
