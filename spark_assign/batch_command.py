@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from assignor import STRATEGIES, named_strategy
+from assignor import named_strategy
+from assignor.cli import Command, config_option, strategies_note, strategy_option
 from spark_assign.batch import HUGE_TASKS, REJECTS, Summary, run_batch
 from spark_assign.command import (
-    STATUS,
-    config_option,
-    in_format_option,
+    NO_SPARK,
+    frozen_settings,
+    in_option,
     job,
     on_error_option,
     output_options,
-    settings_of,
     spark_options,
 )
 from spark_assign.inputs import read_groups
@@ -29,27 +29,32 @@ _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 config; or a directory with tasks/ and clients/, one row each) or of JSON lines (problems). --out
 gets one row per group: name, probing, clients, as Parquet or JSON lines.
 
-\b
-Examples:
-  spark-assign batch --in groups.jsonl --out plans/
-  spark-assign batch --in 'groups/*.parquet' --out plans/ --on-error reject
-  spark-assign batch --in groups/ --out plans/ --config num.standby.replicas=2 --overwrite
-  spark-submit ... spark-assign batch --in hdfs:///groups --out hdfs:///plans
-
-\b
-A strategy is one of these names, or MODULE:CALLABLE that every worker can import:
-  {", ".join(sorted(STRATEGIES))}
+{strategies_note()} Every worker must be able to import MODULE.
 
 Groups that make no sense fail the job (exit status 2, nothing is written), or with --on-error
 reject go to DIR/{REJECTS} with column, value and reason (exit status 1 if there are any).
-
-{STATUS}
 """
+_EXAMPLES = """
+PROGRAM batch --in groups.jsonl --out plans/
+PROGRAM batch --in 'groups/*.parquet' --out plans/ --on-error reject
+PROGRAM batch --in groups/ --out plans/ --config num.standby.replicas=2
+spark-submit ... PROGRAM batch --in hdfs:///groups --out hdfs:///plans
+"""
+_EXITS = {
+    1: "with --on-error reject: groups were rejected",
+    2: "with --on-error fail: a group makes no sense",
+} | {3: NO_SPARK}
 
 
-@click.command(help=_HELP, short_help="Place the tasks of many groups.")
-@click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
-@in_format_option
+@click.command(
+    "batch",
+    cls=Command,
+    help=_HELP,
+    short_help="Place the tasks of many groups.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@in_option()
 @click.option(
     "--out-format",
     "out_form",
@@ -59,7 +64,7 @@ reject go to DIR/{REJECTS} with column, value and reason (exit status 1 if there
     help="What to write.",
 )
 @on_error_option
-@click.option("--strategy", default="high_availability", show_default=True)
+@strategy_option()
 @config_option
 @click.option(
     "--huge-tasks",
@@ -78,7 +83,7 @@ def batch(**given: Any) -> None:
         named_strategy(given["strategy"])
         options = Options(
             strategy=given["strategy"],
-            settings=settings_of(given["config"]),
+            settings=frozen_settings(given["settings"]),
             stop_at_reject=given["on_error"] == "fail",
         )
         groups = read_groups(spark, given["path"], form=given["in_form"])
@@ -87,12 +92,12 @@ def batch(**given: Any) -> None:
             summary = run_batch(
                 spark, groups, stage, options, form=form, huge_tasks=given["huge_tasks"]
             )
-    _report(summary, given["out"], given["style"])
+    _report(summary, given["out"], given["form"])
     sys.exit(1 if summary.rejects else 0)
 
 
-def _report(summary: Summary, out: str, style: str) -> None:
-    if style == "json":
+def _report(summary: Summary, out: str, form: str) -> None:
+    if form == "json":
         click.echo(json.dumps(asdict(summary) | {"out": out}))
         return
     placed = summary.groups - summary.rejects

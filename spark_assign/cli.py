@@ -2,7 +2,7 @@
 
 import click
 
-from assignor.cli.lazy import CONTEXT, LazyGroup, Subcommand
+from assignor.cli import COMPLETION, LazyGroup, Subcommand
 
 
 class _SparkAssign(LazyGroup):
@@ -10,6 +10,7 @@ class _SparkAssign(LazyGroup):
         "batch": Subcommand(
             "spark_assign.batch_command", "batch", "Place the tasks of many groups."
         ),
+        "completion": COMPLETION,
         "compare": Subcommand(
             "spark_assign.compare", "compare", "Compare plans with other answers, group by group."
         ),
@@ -25,14 +26,21 @@ class _SparkAssign(LazyGroup):
     }
 
 
-@click.command(cls=_SparkAssign, context_settings=CONTEXT)
+_EXAMPLES = """
+PROGRAM batch --in groups.jsonl --out plans/
+PROGRAM whatif --in groups.jsonl --scenarios lose-client --out whatif/
+"""
+
+
+@click.command(
+    "spark-assign",
+    cls=_SparkAssign,
+    examples=_EXAMPLES,
+    exits={1: 'the answer is "no"', 3: "no Java, a disk"},
+)
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
-    """Task assignment as a Spark job: on this machine as it is, on a cluster by spark-submit.
-
-    Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the surroundings
-    failed (no Java, disk).
-    """
+    """Place tasks as a Spark job: on this machine as it is, on a cluster by spark-submit."""
 
 
 if __name__ == "__main__":

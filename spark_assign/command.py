@@ -1,29 +1,38 @@
 """What the subcommands share: options, the session, and errors as one sentence with a status."""
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 import click
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from assignor import ConfigError, setting_value
+from assignor.cli import (
+    EXIT_SURROUNDINGS,
+    EXIT_USAGE,
+    BadInput,
+    SurroundingsFailed,
+    all_of,
+    complete_path,
+    failure,
+    format_option,
+    settings_of,
+)
 from encoding import RebalanceError
 from spark_assign.errors import SparkUnavailable
 from spark_assign.progress import progress
 from spark_assign.session import running
 
-BAD_INPUT, SURROUNDINGS = 2, 3
-STATUS = """Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the
-surroundings failed (no Java, disk)."""
+NO_SPARK = "no Java, a disk"
+"""What exit status 3 means."""
+
 _WIDTH = 400
 # Raised by our code in a worker, for what it was given.
 _OUR_FAULTS = {"ProblemError", "ConfigError", "TaskAssignmentError", "BadTable", "StoreError"}
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Spark's conditions that are the input's fault, and what they mean to the user.
 _INPUT_FAULTS = (
     ("PATH_NOT_FOUND", "there is no {path}; give a file, a directory or a glob"),
@@ -39,73 +48,71 @@ _PATH = re.compile(r"(?:file:|hdfs:|s3a:|abfss?:|gs:)/+[^\s,;'\"]+?(?=[\s,;'\"]|
 _TASK_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Refused|Table)): (.+)$", re.MULTILINE)
 
 
-def spark_options(command: _Command) -> _Command:
-    """--cores and --driver-memory, for a session that the command starts itself."""
-    for option in (
+spark_options: Decorator = all_of(
+    (
+        click.option(
+            "--cores",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Of this machine; all by default. Ignored under spark-submit.",
+        ),
         click.option(
             "--driver-memory",
             metavar="SIZE",
             help="Heap of the driver, as 4g (Spark's own: 1g); ignored under spark-submit.",
         ),
+    )
+)
+"""--cores and --driver-memory, for a session that the command starts itself."""
+
+
+def in_option(*, required: bool = True) -> Decorator:
+    """--in and --in-format, as `path` and `in_form`."""
+    return all_of(
+        (
+            click.option(
+                "--in",
+                "path",
+                required=required,
+                metavar="PATH",
+                shell_complete=complete_path("file"),
+                help="What to read.",
+            ),
+            click.option(
+                "--in-format",
+                "in_form",
+                type=click.Choice(["auto", "parquet", "jsonl"]),
+                default="auto",
+                show_default=True,
+                help="What it is.",
+            ),
+        )
+    )
+
+
+on_error_option: Decorator = click.option(
+    "--on-error",
+    type=click.Choice(["fail", "reject"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of input that makes no sense.",
+)
+"""--on-error, where rejects can be set apart."""
+
+output_options: Decorator = all_of(
+    (
         click.option(
-            "--cores",
-            type=click.IntRange(1),
-            help="Of this machine; all by default. Ignored under spark-submit.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def in_format_option(command: _Command) -> _Command:
-    """--in-format, beside --in."""
-    return click.option(
-        "--in-format",
-        "in_form",
-        type=click.Choice(["auto", "parquet", "jsonl"]),
-        default="auto",
-        show_default=True,
-        help="What it is.",
-    )(command)
-
-
-def on_error_option(command: _Command) -> _Command:
-    """--on-error, where rejects can be set apart."""
-    return click.option(
-        "--on-error",
-        type=click.Choice(["fail", "reject"]),
-        default="fail",
-        show_default=True,
-        help="What becomes of input that makes no sense.",
-    )(command)
-
-
-def config_option(command: _Command) -> _Command:
-    """--config, as often as it is given."""
-    return click.option(
-        "--config",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A setting by Kafka's name; wins over a group's own.",
-    )(command)
-
-
-def output_options(command: _Command) -> _Command:
-    """--out, --overwrite and --format."""
-    for option in (
-        click.option(
-            "--format",
-            "style",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            show_default=True,
-            help="Of the summary on stdout.",
+            "--out",
+            required=True,
+            metavar="DIR",
+            shell_complete=complete_path("dir"),
+            help="Where to write.",
         ),
         click.option("--overwrite", is_flag=True, help="Replace an output that exists."),
-        click.option("--out", required=True, metavar="DIR", help="Where to write."),
-    ):
-        command = option(command)
-    return command
+        format_option(said=", the summary on stdout"),
+    )
+)
+"""--out, --overwrite and --format."""
 
 
 @contextmanager
@@ -120,19 +127,16 @@ def job(
         ):
             yield spark
     except SparkUnavailable as error:
-        fail(str(error), SURROUNDINGS)
+        raise SurroundingsFailed(str(error)) from None
     except RebalanceError as error:
-        fail(str(error), BAD_INPUT)
+        raise BadInput(str(error)) from None
     except (PySparkException, Py4JError) as error:
-        fail(*sentence_of(str(error)))
+        raise failure(*sentence_of(str(error))) from None
+    except BrokenPipeError:  # whoever reads stdout has left
+        raise
     except OSError as error:
-        fail(f"{error.filename or 'the disk'}: {error.strerror}", SURROUNDINGS)
-
-
-def fail(sentence: str, status: int) -> NoReturn:
-    """End the command: one sentence on stderr."""
-    click.echo(f"spark-assign: {sentence.rstrip('.')}.", err=True)
-    sys.exit(status)
+        where = error.filename or "the disk"
+        raise SurroundingsFailed(f"{where}: {error.strerror}") from None
 
 
 def sentence_of(text: str) -> tuple[str, int]:
@@ -145,27 +149,26 @@ def sentence_of(text: str) -> tuple[str, int]:
         if condition in text:
             found = _PATH.search(text)
             path = re.sub(r"^file:/+", "/", found[0]).rstrip(".") if found else "the input"
-            return sentence.format(path=path), BAD_INPUT
+            return sentence.format(path=path), EXIT_USAGE
     if "No space left on device" in text:
-        return "the disk is full; free space, or point spark.local.dir at another", SURROUNDINGS
+        return (
+            "the disk is full; free space, or point spark.local.dir at another",
+            EXIT_SURROUNDINGS,
+        )
     raised = _TASK_ERROR.findall(text)
     if raised and raised[-1][0] in _OUR_FAULTS:
-        return raised[-1][1], BAD_INPUT
+        return raised[-1][1], EXIT_USAGE
     first = ": ".join(raised[-1]) if raised else text.strip().split("\n", maxsplit=1)[0]
-    return f"Spark failed: {first[:_WIDTH]}", SURROUNDINGS
+    return f"Spark failed: {first[:_WIDTH]}", EXIT_SURROUNDINGS
 
 
-def settings_of(given: tuple[str, ...]) -> tuple[tuple[str, object], ...]:
+def frozen_settings(given: tuple[str, ...]) -> tuple[tuple[str, object], ...]:
     """KEY=VALUE of --config, in a form that can be a key itself.
 
     Raises:
         ConfigError: one has no value.
     """
-    settings = []
-    for text in given:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise ConfigError(f"--config {text} has no value; write KEY=VALUE")
-        read = setting_value(key, value)
-        settings.append((key, tuple(read) if isinstance(read, list) else read))
-    return tuple(settings)
+    return tuple(
+        (key, tuple(value) if isinstance(value, list) else value)
+        for key, value in settings_of(given).items()
+    )

@@ -8,40 +8,44 @@ import click
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_assign.command import STATUS, job, spark_options
+from assignor.cli import Command, complete_path, format_option
+from spark_assign.command import NO_SPARK, job, spark_options
 from spark_assign.inputs import form_of
 from spark_assign.schemas import RESULT, fitted
 
 _SHOWN = 5
-_HELP = f"""Compare plans with answers of `assignor assign --format json`, group by group.
+_HELP = """Compare plans with answers of `assignor assign --format json`, group by group.
 
 Two answers are equal when every client has the same active, standby and warm-up tasks, and both
 or none ask for a probing rebalance; the order in which they are listed does not count.
-
-\b
-Example:
-  assignor assign --problem groups.jsonl --format json > answers.jsonl
-  spark-assign batch --in groups.jsonl --out plans/
-  spark-assign compare plans/ answers.jsonl
-
-Exit status 1 also when groups differ, or are in one of the two only.
-
-{STATUS}
 """
+_EXAMPLES = """
+assignor assign --problem groups.jsonl --format json > answers.jsonl
+PROGRAM batch --in groups.jsonl --out plans/
+PROGRAM compare plans/ answers.jsonl
+"""
+_EXITS = {0: "all are equal", 1: "groups differ, or are in one of the two only"} | {3: NO_SPARK}
 
 
-@click.command(help=_HELP, short_help="Compare plans with other answers, group by group.")
-@click.argument("plans")
-@click.argument("answers")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@click.command(
+    "compare",
+    cls=Command,
+    help=_HELP,
+    short_help="Compare plans with other answers, group by group.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@click.argument("plans", shell_complete=complete_path("file"))
+@click.argument("answers", shell_complete=complete_path("file"))
+@format_option()
 @spark_options
 def compare(
-    *, plans: str, answers: str, style: str, cores: int | None, driver_memory: str | None
+    *, plans: str, answers: str, form: str, cores: int | None, driver_memory: str | None
 ) -> None:
     """Entry point of the subcommand."""
     with job("spark-assign compare", "compare", cores=cores, driver_memory=driver_memory) as spark:
         counted = compared(read_results(spark, plans), read_results(spark, answers))
-    if style == "json":
+    if form == "json":
         click.echo(json.dumps(counted))
     else:
         click.echo(f"{counted['equal']} / {counted['total']} equal")

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
+from assignor.cli import Command, complete_path, config_option, name_option, strategy_option, warn
 from assignor.stores import PlanStore
 from spark_assign.collapse_group import STRATEGIES
 from spark_assign.command import (
-    STATUS,
-    config_option,
-    in_format_option,
+    NO_SPARK,
+    frozen_settings,
+    in_option,
     job,
     on_error_option,
     output_options,
-    settings_of,
     spark_options,
 )
 from spark_assign.errors import BadTable
@@ -39,35 +39,37 @@ million tasks. Tables sorted by task give the same plan however they are cut int
 A row that makes no sense fails the job (exit status 2, nothing is written), or with --on-error
 reject goes to DIR/{REJECTS} with column, value and reason (exit status 1 if there are any): a plan
 for the other tasks, which no leader takes.
-
-\b
-Examples:
-  spark-assign group --in state/ --out plan/ --config num.standby.replicas=1
-  spark-assign group --in state/ --out plan/ --strategy sticky --driver-memory 1g
-  spark-assign group --in groups.jsonl --name orders --out plan/ --format json
-  spark-assign group --store plans/ --name word-count --out plan/
-  spark-submit ... spark-assign group --in hdfs:///state --out hdfs:///plan
-
-{STATUS}
 """
+_EXAMPLES = """
+PROGRAM group --in state/ --out plan/ --config num.standby.replicas=1
+PROGRAM group --in state/ --out plan/ --strategy sticky --cores 2
+PROGRAM group --in groups.jsonl --name orders --out plan/ --format json
+PROGRAM group --store plans/ --name word-count --out plan/
+spark-submit ... PROGRAM group --in hdfs:///state --out hdfs:///plan
+"""
+_EXITS = {
+    1: "with --on-error reject: rows were rejected",
+    2: "with --on-error fail: a row makes no sense",
+} | {3: NO_SPARK}
 
 
-@click.command(help=_HELP, short_help="Place the tasks of one huge group.")
-@click.option("--in", "path", metavar="PATH", help="What to read.")
+@click.command(
+    "group",
+    cls=Command,
+    help=_HELP,
+    short_help="Place the tasks of one huge group.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@in_option(required=False)
 @click.option(
     "--store",
     metavar="DIR",
+    shell_complete=complete_path("dir"),
     help="Plan store: read the snapshot of --name (or --in), and put the plan where leaders look.",
 )
-@click.option("--name", help="Which group, where the input holds several.")
-@in_format_option
-@click.option(
-    "--strategy",
-    type=click.Choice(STRATEGIES),
-    default="high_availability",
-    show_default=True,
-    help="sticky moves everything at once, without warm-ups.",
-)
+@name_option
+@strategy_option(STRATEGIES, said="sticky moves everything at once, without warm-ups.")
 @on_error_option
 @config_option
 @output_options
@@ -77,7 +79,7 @@ def group(**given: Any) -> None:
     with job(
         "spark-assign group", "group", cores=given["cores"], driver_memory=given["driver_memory"]
     ) as spark:
-        settings = settings_of(given["config"])
+        settings = frozen_settings(given["settings"])
         path, store = given["path"], given["store"]
         stops = given["on_error"] == "fail"
         if store is not None and not stops:
@@ -94,17 +96,17 @@ def group(**given: Any) -> None:
             if store is not None:
                 placements = spark.read.schema(PLACEMENT).parquet(stage.path)
                 publish_plan(placements, store, one.name, followup=summary.probing)
-    _report(summary, given["out"], given["style"])
+    _report(summary, given["out"], given["form"])
     sys.exit(1 if summary.rejects else 0)
 
 
-def _report(summary: GroupSummary, out: str, style: str) -> None:
-    if style == "json":
+def _report(summary: GroupSummary, out: str, form: str) -> None:
+    if form == "json":
         click.echo(json.dumps(asdict(summary) | {"out": out}))
         return
     click.echo(
         f"{summary.tasks} tasks placed on {summary.clients} clients in {summary.seconds:.1f} s, "
-        f"the table read {summary.passes} times; {out}"
+        f"{summary.passes} passes; {out}"
     )
     later = summary.to_move - summary.moved
     click.echo(
@@ -124,7 +126,7 @@ def _report(summary: GroupSummary, out: str, style: str) -> None:
     if summary.probing:
         click.echo("copies warm up: look again after the probing interval")
     for warning in summary.warnings:
-        click.echo(f"warning: {warning}")
+        warn(warning)
     if summary.rejects:
         click.echo(f"{summary.rejects} rows rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
         for sentence in summary.first_rejects:

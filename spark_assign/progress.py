@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from assignor.cli import text_console
 
 _EVERY_S = 0.3
 
@@ -26,7 +27,7 @@ def progress(spark: SparkSession, label: str) -> Iterator[None]:
         TextColumn("Spark tasks"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=text_console(stderr=True), transient=True) as bar:
         watcher = threading.Thread(target=_watch, args=(spark, bar, label, done), daemon=True)
         watcher.start()
         try:

@@ -9,42 +9,51 @@ import click
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from spark_assign.command import BAD_INPUT, STATUS, fail, job, output_options, spark_options
+from assignor.cli import BadInput, Command, seeds_option
+from spark_assign.command import NO_SPARK, job, output_options, spark_options
 from spark_assign.output import staged
 from spark_assign.simulate import SIMULATED, simulated
+from system_tests.command_options import (
+    MAX_MEMBERS,
+    MAX_THREADS,
+    faults_option,
+    force_option,
+    group_options,
+    offline_option,
+    partitions_option,
+)
 from system_tests.sim import FAULTS, OptionError, read_options
 
 _LISTED = 100
-_HELP = f"""Simulate rolling bounces, a million if you like; --out gets a row for each seed.
+_HELP = """Simulate rolling bounces on all workers; --out gets a row for each seed.
 
 Options are those of `rolling-bounce simulate`, and so are the outcomes, seed by seed.
-
-\b
-Examples:
-  spark-assign simulate --seeds 100000 --out bounces/
-  spark-assign simulate --seeds 5000 --from 3.1 --to native --faults all --out bounces/
-  spark-assign simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force --out broken/
-
-Exit status 1 also when a rule was broken.
-
-{STATUS}
 """
+_EXAMPLES = """
+PROGRAM simulate --seeds 100000 --out bounces/
+PROGRAM simulate --seeds 500 --from 3.1 --to native --faults all --out b/
+PROGRAM simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force --out broken/
+"""
+_EXITS = {1: "a rule was broken", 2: "an impossible path"} | {3: NO_SPARK}
 
 
-@click.command(help=_HELP, short_help="Simulate rolling bounces on all workers.")
-@click.option("--seeds", type=click.IntRange(1), required=True, metavar="N", help="How many.")
-@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--from", "old", metavar="RELEASE", help="What the group runs; drawn by default.")
-@click.option("--to", "new", metavar="RELEASE", help="What it is brought to; drawn by default.")
-@click.option("--members", type=click.IntRange(1, 26), default=3, show_default=True)
-@click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True)
-@click.option("--static", is_flag=True, help="Members carry a group.instance.id.")
-@click.option("--partitions", type=click.IntRange(1, 1000), default=6, show_default=True)
-@click.option(
-    "--faults", default="none", show_default=True, help=f"none, all, or out of {','.join(FAULTS)}."
+@click.command(
+    "simulate",
+    cls=Command,
+    help=_HELP,
+    short_help="Simulate rolling bounces on all workers.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
 )
-@click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
-@click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
+@seeds_option(required=True)
+@click.option(
+    "--first-seed", type=click.IntRange(0), default=0, show_default=True, help="Where to begin."
+)
+@group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
+@partitions_option()
+@faults_option(f"none, all, or a list out of {','.join(FAULTS)}.")
+@offline_option
+@force_option
 @output_options
 @spark_options
 def simulate(**given: Any) -> None:
@@ -52,7 +61,7 @@ def simulate(**given: Any) -> None:
     try:
         options = read_options(given | {"seed": 0})
     except (OptionError, ValueError) as error:
-        fail(str(error), BAD_INPUT)
+        raise BadInput(str(error)) from None
     began = time.monotonic()
     with job(
         "spark-assign simulate",
@@ -65,7 +74,7 @@ def simulate(**given: Any) -> None:
             stage.write(rows)
             summary = _summary(spark.read.schema(SIMULATED).parquet(stage.path))
     summary |= {"seconds": round(time.monotonic() - began, 3), "out": given["out"]}
-    _report(summary, given["style"])
+    _report(summary, given["form"])
     sys.exit(1 if summary["failed"] else 0)
 
 
@@ -79,8 +88,8 @@ def _summary(rows: DataFrame) -> dict[str, Any]:
     return counts.asDict() | {"failures": [row.asDict() for row in listed]}
 
 
-def _report(summary: dict[str, Any], style: str) -> None:
-    if style == "json":
+def _report(summary: dict[str, Any], form: str) -> None:
+    if form == "json":
         click.echo(json.dumps(summary))
         return
     click.echo(

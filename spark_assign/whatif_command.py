@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from assignor import named_strategy
+from assignor.cli import Command, config_option, strategies_note, strategy_option
 from spark_assign.command import (
-    STATUS,
-    config_option,
-    in_format_option,
+    NO_SPARK,
+    frozen_settings,
+    in_option,
     job,
     output_options,
-    settings_of,
     spark_options,
 )
 from spark_assign.inputs import read_groups
@@ -32,29 +32,40 @@ _HELP = f"""Say what would happen to groups: moves, restores, load, traffic, tim
 `report` installed, `{PAGE}` with plots. Groups are read as by `spark-assign batch`.
 
 \b
-Scenarios, a comma separated list (--scenarios may be given more than once):
+Scenarios, a comma separated list (--scenarios may be repeated):
 {_LISTED}
-
-\b
-Examples:
-  spark-assign whatif --in groups.jsonl --scenarios lose-client,lose-rack --out whatif/
-  spark-assign whatif --in groups/ --scenarios add:2,release:2.3.1:3.9 --out whatif/
-  spark-assign whatif --in groups/ --scenarios 'config:num.standby.replicas=2' --out whatif/
 
 Times are a model: every thread restores --restore-rate records a second, all clients at once, and
 the next rebalance waits for that and for the probing rebalance interval.
 
-Exit status 1 also when a case cannot be, or never settles.
-
-{STATUS}
+{strategies_note()}
 """
+_EXAMPLES = """
+PROGRAM whatif --in groups/ --scenarios lose-client,lose-rack --out w/
+PROGRAM whatif --in groups/ --scenarios add:2,release:2.3.1:3.9 --out w/
+PROGRAM whatif --in groups/ --scenarios config:num.standby.replicas=2 \\
+    --out w/
+"""
+_EXITS = {1: "a case cannot be, or never settles"} | {3: NO_SPARK}
 
 
-@click.command(help=_HELP, short_help="Say what would happen to groups.")
-@click.option("--in", "path", required=True, metavar="PATH", help="What to read.")
-@in_format_option
-@click.option("--scenarios", multiple=True, required=True, metavar="LIST", help="See above.")
-@click.option("--strategy", default="high_availability", show_default=True)
+@click.command(
+    "whatif",
+    cls=Command,
+    help=_HELP,
+    short_help="Say what would happen to groups.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@in_option()
+@click.option(
+    "--scenarios",
+    multiple=True,
+    required=True,
+    metavar="LIST",
+    help="Out of those above; may be repeated.",
+)
+@strategy_option()
 @config_option
 @click.option(
     "--restore-rate",
@@ -73,7 +84,7 @@ def whatif(**given: Any) -> None:
     ) as spark:
         named_strategy(given["strategy"])
         scenarios = parse_scenarios(given["scenarios"])
-        options = Options(strategy=given["strategy"], settings=settings_of(given["config"]))
+        options = Options(strategy=given["strategy"], settings=frozen_settings(given["settings"]))
         groups = read_groups(spark, given["path"], form=given["in_form"])
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
             stage.write(what_if(groups, scenarios, options, restore_rate=given["restore_rate"]))
@@ -82,7 +93,7 @@ def whatif(**given: Any) -> None:
             if has_plots():
                 stage.write_text(PAGE, page_of(rows))
     out = given["out"].rstrip("/")
-    if given["style"] == "json":
+    if given["form"] == "json":
         click.echo(json.dumps({"out": out, "scenarios": rows}))
     else:
         print_summary(rows)

@@ -5,8 +5,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from rich.console import Console
 from rich.table import Table
+
+from assignor.cli import print_uncut, text_console
 
 _WIDTH = 120
 _MINUTE_MS = 60_000
@@ -58,8 +59,7 @@ def summary_of(frame: DataFrame) -> list[dict[str, Any]]:
 
 def print_summary(rows: list[dict[str, Any]]) -> None:
     """A table on stdout: mean / worst of each scenario."""
-    probe = Console()
-    console = probe if probe.is_terminal else Console(width=_WIDTH)
+    console = text_console(width=_WIDTH)
     table = Table(box=None, pad_edge=False, title="mean / worst", title_justify="left")
     for name in ("scenario", "cases"):
         table.add_column(
@@ -73,7 +73,7 @@ def print_summary(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         cells = [_cell(row, name, unit) for name, _, unit in _SHOWN]
         table.add_row(row["scenario"], str(row["cases"]), *cells)
-    console.print(table)
+    print_uncut(table)
     console.print(
         "records: restored in all; outage: until all actives run; settled: until no rebalance is "
         "wanted; load: active tasks and copies on the busiest thread"

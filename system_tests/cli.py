@@ -2,15 +2,21 @@
 
 import click
 
-from assignor.cli.lazy import CONTEXT, LazyGroup, Subcommand
+from assignor.cli import COMPLETION, LazyGroup, Subcommand
 
 
 class _RollingBounce(LazyGroup):
     subcommands = {  # noqa: RUF012 a table, never changed
+        "completion": COMPLETION,
         "live": Subcommand(
             "system_tests.live.command",
             "live",
             "Bounce a group of real processes, and judge what happened.",
+        ),
+        "soak": Subcommand(
+            "system_tests.soak.command",
+            "soak",
+            "Disturb a group of real processes for an hour, and say what it cost.",
         ),
         "simulate": Subcommand(
             "system_tests.sim.command",
@@ -35,14 +41,22 @@ class _RollingBounce(LazyGroup):
     }
 
 
-@click.command(cls=_RollingBounce, context_settings=CONTEXT)
+_EXAMPLES = """
+PROGRAM live --from 3.1 --to native --members 3
+PROGRAM plan --from 2.3.1 --to 4.1
+PROGRAM simulate --seeds 1000
+"""
+
+
+@click.command(
+    "rolling-bounce",
+    cls=_RollingBounce,
+    examples=_EXAMPLES,
+    exits={0: "the verdict is good", 1: "it is not", 2: "an impossible path"},
+)
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
-    """Upgrade a consumer group member by member, and get a verdict.
-
-    Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible path, 3 the
-    surroundings failed.
-    """
+    """Upgrade a consumer group member by member, and get a verdict."""
 
 
 if __name__ == "__main__":

@@ -1,22 +1,51 @@
 """What the subcommands of ``rolling-bounce`` share: options with one meaning, and ways to end."""
 
 import shlex
-import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import click
 from click.core import ParameterSource
 
-EXIT_BAD: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_SURROUNDINGS: Final = 3
+from assignor.cli import (
+    EXIT_NO,
+    EXIT_SURROUNDINGS,
+    EXIT_USAGE,
+    all_of,
+    failure,
+    format_option,
+    release_option,
+)
+
+EXIT_BAD: Final = EXIT_NO
 MAX_MEMBERS: Final = 26
 """Lanes are called a to z."""
+MAX_THREADS: Final = 64
 MAX_PARTITIONS: Final = 1000
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+__all__ = [
+    "EXIT_BAD",
+    "EXIT_SURROUNDINGS",
+    "EXIT_USAGE",
+    "MAX_MEMBERS",
+    "MAX_PARTITIONS",
+    "MAX_THREADS",
+    "Decorator",
+    "faults_option",
+    "force_option",
+    "format_option",
+    "given_again",
+    "given_here",
+    "group_options",
+    "offline_option",
+    "partitions_option",
+    "refuse",
+    "report_option",
+    "static_option",
+]
 
 
 def group_options(
@@ -32,17 +61,18 @@ def group_options(
     """
     default = "; drawn by default." if drawn else "."
     options = [
-        _release("--from", "old", f"What the group runs{default}", required=not (drawn or saved)),
-        _release("--to", "new", f"What it is brought to{default}", required=not drawn),
+        release_option(
+            "--from", "old", f"What the group runs{default}", required=not (drawn or saved)
+        ),
+        release_option("--to", "new", f"What it is brought to{default}", required=not drawn),
         _count("--members", members, 3, "Processes."),
     ]
     if threads:
-        static = "Members carry a group.instance.id."
         options += [
             _count("--threads", threads, 1, "Stream threads in each process."),
-            click.option("--static", is_flag=True, help=static),
+            static_option,
         ]
-    return _all(options)
+    return all_of(options)
 
 
 def partitions_option(
@@ -52,16 +82,27 @@ def partitions_option(
     return _count("--partitions", most, default, f"Of the source topic{said}.")
 
 
-def format_option(*, default: str | None = "text", said: str | None = None) -> Decorator:
-    """Add ``--format``, as `form`: for people or for programs."""
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json"]),
-        default=default,
-        show_default=default is not None,
-        help=said,
-    )
+static_option: Final[Decorator] = click.option(
+    "--static",
+    is_flag=True,
+    help="Members carry a group.instance.id (KIP-345).",
+)
+"""``--static``, as a bool."""
+
+offline_option: Final[Decorator] = click.option(
+    "--offline", is_flag=True, help="Stop all, start all, without upgrade.from."
+)
+"""``--offline``, as a bool."""
+
+force_option: Final[Decorator] = click.option(
+    "--force", is_flag=True, help="One bounce without a pin, come what may."
+)
+"""``--force`` of simulations, as a bool."""
+
+
+def faults_option(said: str) -> Decorator:
+    """Add ``--faults``, as text; `said` says which there are."""
+    return click.option("--faults", default="none", show_default=True, metavar="LIST", help=said)
 
 
 report_option: Final[Decorator] = click.option(
@@ -96,28 +137,15 @@ def given_again(*, without: Collection[str] = ()) -> str:
 
 
 def refuse(sentence: str, status: int = EXIT_USAGE) -> NoReturn:
-    """End with one sentence on stderr, after all that was printed."""
-    sys.stdout.flush()
-    click.echo(f"rolling-bounce: {sentence}", err=True)
-    sys.exit(status)
+    """End with one sentence on stderr, after all that was printed.
 
-
-def _release(flag: str, name: str, said: str, *, required: bool) -> Decorator:
-    return click.option(flag, name, metavar="RELEASE", required=required, help=said)
+    Raises:
+        ClickException: always.
+    """
+    raise failure(sentence, status)
 
 
 def _count(flag: str, most: int, default: int | None, said: str) -> Decorator:
     return click.option(
         flag, type=click.IntRange(1, most), default=default, show_default=True, help=said
     )
-
-
-def _all(options: Sequence[Decorator]) -> Decorator:
-    """Join decorators to one; --help lists them in this order."""
-
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add

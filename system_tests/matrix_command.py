@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from assignor.cli.lazy import CONTEXT
+from assignor.cli import Command, format_option, release_option, say, workers_option
 from probing import ReleaseError, find_release
 from system_tests.command_options import EXIT_BAD, EXIT_SURROUNDINGS, refuse
 from system_tests.matrix import Kind, all_pairs, expect, kinds, pairs_between
@@ -25,44 +25,47 @@ from system_tests.matrix_render import (
 )
 from system_tests.matrix_store import Verdict, to_text, verdict_of
 
-_EPILOG = """
-\b
-Examples:
-  rolling-bounce matrix                                 every kind of release with every other
-  rolling-bounce matrix --kip268                        KIP-268's table, each cell with its reason
-  rolling-bounce matrix --kip268 --no-backport          its (*) cells as they first came
-  rolling-bounce matrix --from 2.3.1 --to 4.1           one pair
-  rolling-bounce matrix --from 2.0.1                    one release to every kind
-  rolling-bounce matrix --format html > upgrades.html
-
-\b
+_NOTES = """
 Every cell is simulated: the way that is said to work must not break a rule, and where a setting or
 a stop is said to be needed, a bounce without it must.
-Exit status: 0 the simulation agrees with every cell, 1 it does not, 2 wrong usage, 3 a file cannot
-be written.
 """
+_EXAMPLES = """
+PROGRAM matrix  # every kind of release with every other
+PROGRAM matrix --kip268  # KIP-268's table, with reasons
+PROGRAM matrix --kip268 --no-backport  # its (*) cells at first
+PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
+PROGRAM matrix --from 2.0.1  # one release to every kind
+PROGRAM matrix --format html > upgrades.html
+"""
+_EXITS = {
+    0: "the simulation agrees with every cell",
+    1: "it does not",
+    3: "a file cannot be written",
+}
 
 
-@click.command(epilog=_EPILOG, context_settings=CONTEXT)
+@click.command(
+    "matrix",
+    cls=Command,
+    short_help="Say how a group gets from any release to any other, and why.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
 @click.option("--kip268", is_flag=True, help="Only KIP-268's seven by seven table.")
 @click.option(
     "--backport/--no-backport",
     default=None,
     help="With --kip268: the (*) cells with the backport of KAFKA-6054, or without; default both.",
 )
-@click.option("--from", "old", metavar="RELEASE", help="Only ways from this release.")
-@click.option("--to", "new", metavar="RELEASE", help="Only ways to this release.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "markdown", "json", "html"]),
-    default="text",
-    show_default=True,
-)
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes; default all cores.")
+@release_option("--from", "old", "What the group runs; every kind by default.")
+@release_option("--to", "new", "What it is brought to; every kind by default.")
+@format_option("markdown", "html")
+@workers_option
 @click.option(
     "--write",
     type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Also store the verdicts of the whole matrix, as docs/upgrades.json is.",
 )
 def matrix(**given: Any) -> None:
@@ -92,7 +95,7 @@ def matrix(**given: Any) -> None:
             refuse(f"{error}; choose another file", EXIT_SURROUNDINGS)
     click.echo(_render(given["form"], rows, columns, cells, verdicts), nl=False)
     for objection in objections:
-        click.echo(f"rolling-bounce: {objection}", err=True)
+        say("rolling-bounce", objection)
     sys.exit(EXIT_BAD if objections else 0)
 
 

@@ -11,13 +11,12 @@ import click
 from click.core import ParameterSource
 
 from assignor import ProblemError
-from assignor.cli.lazy import CONTEXT
+from assignor.cli import Command, format_option
 from probing import Release, ReleaseError, find_release
 from system_tests.command_options import (
     EXIT_BAD,
     MAX_MEMBERS,
     MAX_PARTITIONS,
-    format_option,
     group_options,
     partitions_option,
     refuse,
@@ -26,25 +25,27 @@ from system_tests.plan import PlanStep, UpgradePlan, Use, make_plan
 from system_tests.plan_cost import StepCost, step_costs
 from system_tests.plan_saved import read_saved
 
-_EPILOG = """
-\b
-Examples:
-  rolling-bounce plan --from 2.3.1 --to 4.1             over a bridge release
-  rolling-bounce plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
-  rolling-bounce plan --from 3.4.0 --to 3.5.1           the setting that kills
-  rolling-bounce plan --from 3.9 --to native            one bounce, the way back open
-  rolling-bounce plan --group group.json --from 3.9.1 --to 4.1      a live group
-
-\b
-Exit status: 0 it rolls, 1 all members have to be stopped, 2 wrong usage.
+_EXAMPLES = """
+PROGRAM plan --from 2.3.1 --to 4.1  # over a bridge release
+PROGRAM plan --from 2.3.1 --to 4.1 --uses fk-join,ktable,static,iq
+PROGRAM plan --from 3.4.0 --to 3.5.1  # the setting that kills
+PROGRAM plan --from 3.9 --to native  # one bounce, the way back open
+PROGRAM plan --problem group.json --from 3.9.1 --to 4.1  # a live group
 """
+_EXITS = {0: "it rolls, or there is nothing to do", 1: "all members have to be stopped"}
 
 
-@click.command(epilog=_EPILOG, context_settings=CONTEXT)
+@click.command(
+    "plan",
+    cls=Command,
+    short_help="Say step by step how to upgrade, what it costs, and the way back.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
 @group_options(members=MAX_MEMBERS, saved=True)
 @partitions_option()
 @click.option(
-    "--group",
+    "--problem",
     "saved",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -85,7 +86,7 @@ def _start(given: dict[str, Any]) -> tuple[Release, int, int]:
     """What the group runs, its members and its partitions: as given, else as saved."""
     if given["saved"] is None:
         if given["old"] is None:
-            refuse("say what the group runs: --from RELEASE, or --group FILE")
+            refuse("say what the group runs: --from RELEASE, or --problem FILE")
         return find_release(given["old"]), given["members"], given["partitions"]
     saved = read_saved(given["saved"])
     old = find_release(saved.release(find_release(given["old"]) if given["old"] else None))

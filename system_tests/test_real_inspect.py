@@ -148,11 +148,11 @@ def test_users_see_what_they_may_and_are_told_what_not(tmp_path):
     assert seen["admin"].output == "group g has no members now; its state is Empty\n"
     assert seen["bob"].exit_code == seen["eve"].exit_code == 1
     assert seen["bob"].stderr == (
-        "Error: not authorized to describe group g (GROUP_AUTHORIZATION_FAILED); "
+        "assignor: not authorized to describe group g (GROUP_AUTHORIZATION_FAILED); "
         "ask for the permission.\n"
     )
     eve = seen["eve"].stderr
-    assert eve.startswith(f"Error: no broker lets this user in: {broker.sasl_servers}: ")
+    assert eve.startswith(f"assignor: no broker lets this user in: {broker.sasl_servers}: ")
     assert eve.endswith("; look at sasl.jaas.config.\n")
     assert "guess" not in eve
 

@@ -80,6 +80,7 @@ def test_other_rooms_are_entered_by_the_front_door():
 DOORS = {
     "assignor": (
         "adapters.admin",
+        "adapters.admin_groups",
         "adapters.aiokafka",
         "adapters.features",
         "adapters.kafka_polling",
@@ -96,7 +97,7 @@ DOORS = {
         "stores",
     ),
     "probing": ("features",),
-    "system_tests": ("broker", "coordinator", "live", "sim", "trace"),
+    "system_tests": ("broker", "command_options", "coordinator", "live", "sim", "trace"),
 }
 
 

@@ -7,120 +7,131 @@ answered all the same; the exit status says in the end that there was one.
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import click
 
 from assignor.cli.assign_text import print_answer, print_rounds
-from assignor.config import setting_value
+from assignor.cli.ending import BadInput, say
+from assignor.cli.lazy import Command
+from assignor.cli.options import (
+    config_option,
+    format_option,
+    problem_option,
+    settings_of,
+    strategies_note,
+    strategy_option,
+)
 from assignor.errors import ConfigError
 from assignor.problem import LagMemory, Problem, parse_problem, read_problem, result_of
 from assignor.problem_events import play_problem
 from assignor.simulate import Round, totals
 from assignor.state import Strategy
-from assignor.strategies import STRATEGIES, named_strategy, run_strategy
+from assignor.strategies import named_strategy, run_strategy
 from encoding import RebalanceError
 
 LINE_LIMIT = 1 << 30
 
-_HELP = (
-    """Place the tasks of groups: problems in (JSON lines), one answer a line out.
+_HELP = f"""Place the tasks of groups: one answer a line, in the order of the groups.
 
-\b
-Examples:
-  assignor assign --problem groups.jsonl --format text
-  assignor assign --problem groups.jsonl --simulate --format text
-  assignor assign --problem - --strategy sticky --config num.standby.replicas=1 < groups.jsonl
-  assignor assign --problem - --strategy my_module:my_strategy < groups.jsonl
-
-A strategy is one of these names, or MODULE:CALLABLE of your own:
-  """
-    + ", ".join(sorted(STRATEGIES))
-    + """
-
-Exit status: 0 all were answered, 1 with --simulate a group never settled, 2 a problem or an option
-makes no sense (it is answered in its place with its error, the others all the same).
+{strategies_note()}
 """
+_EXAMPLES = """
+PROGRAM assign --problem groups.jsonl
+PROGRAM assign --problem groups.jsonl --simulate
+PROGRAM assign --problem - --strategy sticky < groups.jsonl
+PROGRAM assign --problem groups.jsonl --config num.standby.replicas=1
+PROGRAM assign --problem - --strategy my_module:my_strategy < groups.jsonl
+"""
+_EXITS = {
+    0: "all groups were answered",
+    1: "with --simulate: a group never settled",
+    2: "a group is answered by its error, the others all the same",
+}
+
+
+@click.command(
+    "assign",
+    cls=Command,
+    help=_HELP,
+    short_help="Place the tasks of groups.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
 )
-
-
-class BadInput(click.ClickException):
-    """One sentence on stderr, exit status 2."""
-
-    exit_code = 2
-
-
-@click.command(help=_HELP, short_help="Place the tasks of groups.")
-@click.option("--problem", "problems", type=click.File("rb"), required=True, metavar="FILE|-")
-@click.option("--strategy", "name", default="high_availability", help="[high_availability]")
-@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="Wins over FILE's.")
+@problem_option()
+@strategy_option()
+@config_option
 @click.option("--simulate", is_flag=True, help="Play rounds until no follow-up is asked for.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@format_option()
 def assign(
-    *, problems: IO[bytes], name: str, settings: tuple[str, ...], simulate: bool, style: str
+    *, problem: IO[bytes], strategy: str, settings: tuple[str, ...], simulate: bool, form: str
 ) -> None:
     """Entry point of the subcommand."""
-    try:
-        strategy = named_strategy(name)
-    except ConfigError as error:
-        raise BadInput(f"{error}.") from None
-    given = dict(setting_of(text) for text in settings)
+    chosen, given = chosen_strategy(strategy), given_settings(settings)
     memory = LagMemory()
     failed = endless = False
-    for number, line in enumerate(problem_lines(problems), start=1):
+    for number, line in enumerate(problem_lines(problem), start=1):
         label = ""
         try:
             data = parse_problem(line, number=number)
             label = data.get("name", "") if isinstance(data.get("name"), str) else ""
-            problem = read_problem(data, settings=given, memory=memory)
+            read = read_problem(data, settings=given, memory=memory)
             if simulate:
-                endless |= not _simulate(problem, strategy, name, style)
+                endless |= not _simulate(read, chosen, strategy, form)
             else:
-                _answer(problem, strategy, name, style)
+                _answer(read, chosen, strategy, form)
         except RebalanceError as error:
             failed = True
-            click.echo(f"line {number}, {label or 'no name'}: {error}", err=True)
-            if style == "json":
+            say("assignor", f"line {number}, {label or 'no name'}: {error}")
+            if form == "json":
                 _emit({"name": label, "error": str(error)})
     sys.exit(2 if failed else int(endless))
 
 
-def setting_of(text: str) -> tuple[str, Any]:
-    """One KEY=VALUE of --config."""
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise BadInput(f"--config {text} has no value; write KEY=VALUE.")
-    return key, setting_value(key, value)
+def chosen_strategy(name: str) -> Strategy:
+    """The strategy of that name; there being none ends the command."""
+    try:
+        return named_strategy(name)
+    except ConfigError as error:
+        raise BadInput(str(error)) from None
+
+
+def given_settings(settings: Iterable[str]) -> dict[str, object]:
+    """What ``--config`` says; what makes no sense ends the command."""
+    try:
+        return settings_of(settings)
+    except ConfigError as error:
+        raise BadInput(str(error)) from None
 
 
 def problem_lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines that are not blank; one that is too long ends the stream as its last line."""
     while line := stream.readline(LINE_LIMIT):
         if len(line) >= LINE_LIMIT:
-            raise BadInput(f"a line is longer than {LINE_LIMIT} bytes; split the groups.")
+            raise BadInput(f"a line is longer than {LINE_LIMIT} bytes; split the groups")
         if line.strip():
             yield line.decode("utf-8", errors="replace")
 
 
-def _answer(problem: Problem, strategy: Strategy, name: str, style: str) -> None:
+def _answer(problem: Problem, strategy: Strategy, name: str, form: str) -> None:
     started = time.perf_counter()
     assignment = run_strategy(problem.state, strategy)
     millis = (time.perf_counter() - started) * 1000
-    if style == "json":
+    if form == "json":
         _emit(result_of(problem, assignment, assignor=name, millis=millis))
     else:
         print_answer(problem, assignment, strategy=name, millis=millis)
 
 
-def _simulate(problem: Problem, strategy: Strategy, name: str, style: str) -> bool:
+def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> bool:
     """Play a problem; False when it never settled."""
     started = time.perf_counter()
     phases = list(play_problem(problem, strategy))
     millis = (time.perf_counter() - started) * 1000
     is_settled = all(not rounds[-1].assignment.followup for _, rounds in phases)
     last = phases[-1][1][-1]
-    if style == "json":
+    if form == "json":
         final = _at_the_end(problem, last)
         answer = result_of(final, last.assignment, assignor=name, millis=millis)
         rounds = [one for _, part in phases for one in part]

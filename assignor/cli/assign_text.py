@@ -3,23 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from assignor.cli.text import bar, print_uncut, text_console
 from assignor.problem import Problem
 from assignor.simulate import Round, moves_of, totals
 from assignor.state import GroupState, TaskAssignment
 
-WIDTH = 100
 _BAR = 12
 _SHOWN = 8
-
-
-def text_console() -> Console:
-    """The terminal, or plain text of a fixed width."""
-    probe = Console()
-    return probe if probe.is_terminal else Console(width=WIDTH)
 
 
 def print_answer(
@@ -34,7 +27,7 @@ def print_answer(
         f"{strategy}, {millis:.1f} ms"
     )
     console.print(Text(head, style="bold"))
-    console.print(_table(state, assignment))
+    print_uncut(_table(state, assignment))
     moves = moves_of(state, assignment)
     console.print(
         f"hand-offs {moves.handoffs}, take-overs {moves.takeovers}, stateless moves "
@@ -72,13 +65,13 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
     for number, process_id in enumerate(state.clients):
         comes = [state.tasks[t] for t in moved if assignment.active[t] == number]
         goes = [state.tasks[t] for t in moved if state.owner[t] == number]
-        bar = "█" * round(_BAR * float(load[number]) / top)
+        load_bar = bar(float(load[number]) / top, _BAR)
         table.add_row(
             short_id(process_id, state.clients),
             *[state.racks[number] or ""] * has_racks,
             *[",".join(f"{k}={v}" for k, v in state.tags[number])] * has_tags,
             *map(str, (state.threads[number], active[number], standby[number], warm[number])),
-            f"{bar:<{_BAR}} {load[number]:.1f}",
+            f"{load_bar:<{_BAR}} {load[number]:.1f}",
             _listed(comes, "+"),
             _listed(goes, "-"),
         )
@@ -114,4 +107,4 @@ def print_rounds(
     for event, rounds in phases:
         row = totals(rounds)
         table.add_row(event, *[str(row[c]) for c in (*columns, "warmups_max", "peak_load")])
-    console.print(table)
+    print_uncut(table)

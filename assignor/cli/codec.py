@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from assignor.cli.ending import BadInput
+from assignor.cli.lazy import Command
+from assignor.cli.options import format_option
+from assignor.cli.text import print_table
 from encoding import (
     KAFKA_VERSIONS,
     KNOWN_VERSIONS,
@@ -36,7 +37,6 @@ LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one input line or file; a whole group's metadata record is 1 MB by default."""
 
 _VALUE_WIDTH = 60
-_TABLE_LIMIT = 2000  # pieces; longer explanations are printed plainly even on a terminal
 _KINDS = ("subscription", "assignment")
 _COLUMNS = ("offset", "size", "type", "field", "value", "meaning")
 
@@ -46,13 +46,12 @@ Without --format json every field is listed with its offset, size, type and mean
 of a future version shows its two numbers. Bytes behind the last field are no error; a trailer there
 is listed too. Native bodies are listed by key, keys of later versions as unknown; as JSON, what
 Kafka has no field for is in "native".
-
-\b
-Examples:
-  assignor decode --kind subscription --hex 0000000c0000000c
-  assignor decode --kind assignment --file blob.bin --format json
-  kafka-tool | assignor decode --kind subscription --hex -
-  assignor decode --jsonl - < questions     lines of {"kind": ..., "hex": ...}
+"""
+_DECODE_EXAMPLES = """
+PROGRAM decode --kind subscription --hex 0000000c0000000c
+PROGRAM decode --kind assignment --file blob.bin --format json
+kafka-tool | PROGRAM decode --kind subscription --hex -
+PROGRAM decode --jsonl - < questions  # lines of {"kind": ..., "hex": ...}
 """
 
 _ENCODE_HELP = """Write blobs from JSON fields.
@@ -61,36 +60,52 @@ Each line in is an object with "kind", "version", "latest_supported" and "fields
 decode --format json` prints them; missing fields take their defaults. Each line out has "hex" or
 "error", and the "id" of its question if it had one. Tasks may be given as task_offset_sums or as
 prev_tasks and standby_tasks; if both are, the sums count from version 7 on.
-
-\b
-Example:
-  echo '{"kind": "assignment", "version": 4, "latest_supported": 11,
-  "fields": {"active_tasks": [[0, 1, null]]}}' | tr -d '\\n' | assignor encode --jsonl -
 """
-
-
-class _BadInput(click.ClickException):
-    """One sentence on stderr, exit status 2."""
-
-    exit_code = 2
+_ENCODE_EXAMPLES = """
+PROGRAM encode --jsonl fields.jsonl
+PROGRAM decode --jsonl blobs.jsonl | jq -c '{kind: "assignment"} + .' |
+    PROGRAM encode --jsonl -
+"""
 
 
 class _BadQuestion(ValueError):
     """A line that is JSON, but no question."""
 
 
-@click.command(help=_DECODE_HELP, short_help="Show what a blob says.")
+def _jsonl_option(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--jsonl",
+        type=click.File("rb"),
+        required=required,
+        metavar="FILE|-",
+        help="A stream of questions, one a line; - is stdin.",
+    )
+
+
+@click.command(
+    "decode",
+    cls=Command,
+    help=_DECODE_HELP,
+    short_help="Explain the bytes of a blob.",
+    examples=_DECODE_EXAMPLES,
+    exits={2: "the bytes are not what they claim to be (a line of a stream: 0)"},
+)
 @click.option("--kind", type=click.Choice(_KINDS), help="What the blob is.")
-@click.option("--hex", "hex_text", metavar="HEX", help="The blob in hex; - reads it from stdin.")
-@click.option("--file", "file", type=click.File("rb"), help="The blob, raw or in hex; - is stdin.")
-@click.option("--jsonl", type=click.File("rb"), help="A stream of questions; - is stdin.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text")
+@click.option("--hex", "hex_text", metavar="HEX|-", help="The blob, in hex; - is stdin.")
+@click.option(
+    "--file",
+    type=click.File("rb"),
+    metavar="FILE|-",
+    help="The blob, raw or in hex; - is stdin.",
+)
+@_jsonl_option(required=False)
+@format_option()
 def decode(
     kind: str | None,
     hex_text: str | None,
     file: IO[bytes] | None,
     jsonl: IO[bytes] | None,
-    format_: str,
+    form: str,
 ) -> None:
     """Decode one blob or a stream of them."""
     sources = sum(source is not None for source in (hex_text, file, jsonl))
@@ -103,7 +118,7 @@ def decode(
         raise click.UsageError("say what the blob is: --kind subscription or --kind assignment")
     data = _blob(hex_text, file)
     try:
-        if format_ == "json":
+        if form == "json":
             click.echo(_json(_to_fields(kind, data)))
             return
         pieces = list(explain(kind, data))
@@ -111,11 +126,18 @@ def decode(
             _to_fields(kind, data)  # stricter than the listing in what fits together
         _print_pieces(pieces)
     except DecodeError as error:
-        raise _BadInput(f"{error}.") from None
+        raise BadInput(f"{error}.") from None
 
 
-@click.command(help=_ENCODE_HELP, short_help="Write blobs from JSON fields.")
-@click.option("--jsonl", type=click.File("rb"), required=True, help="The stream; - is stdin.")
+@click.command(
+    "encode",
+    cls=Command,
+    help=_ENCODE_HELP,
+    short_help="Write blobs from their fields.",
+    examples=_ENCODE_EXAMPLES,
+    exits={0: "done; a line that cannot be written is answered by its error"},
+)
+@_jsonl_option(required=True)
 def encode(jsonl: IO[bytes]) -> None:
     """Encode a stream of blobs."""
     _answer_lines(jsonl, _encode_question)
@@ -213,7 +235,7 @@ def _blob(hex_text: str | None, file: IO[bytes] | None) -> bytes:
     stream = file if file is not None else sys.stdin.buffer
     data = stream.read(LINE_LIMIT + 1)
     if len(data) > LINE_LIMIT:
-        raise _BadInput(f"the input is longer than {LINE_LIMIT} bytes; it is no metadata blob.")
+        raise BadInput(f"the input is longer than {LINE_LIMIT} bytes; it is no metadata blob.")
     # A raw blob starts with a zero byte, the top of its version; hex text never does.
     if file is not None and (not data.isascii() or b"\0" in data):
         return data
@@ -224,7 +246,7 @@ def _unhex_or_refuse(text: str) -> bytes:
     try:
         return _unhex(text)
     except ValueError as error:
-        raise _BadInput(f"{error}.") from None
+        raise BadInput(f"{error}.") from None
 
 
 def _unhex(text: str) -> bytes:
@@ -243,20 +265,7 @@ def _print_pieces(pieces: list[Piece]) -> None:
         keys = ("" if piece.key is None else str(piece.key) for piece in pieces)
         rows = [(*row[:2], key, *row[2:]) for row, key in zip(rows, keys, strict=True)]
         columns = (*_COLUMNS[:2], "key", *_COLUMNS[2:])
-    if _is_terminal() and len(rows) <= _TABLE_LIMIT:
-        table = Table(*columns)
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        Console().print(table)
-        return
-    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    for row in (columns, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
-
-
-def _is_terminal() -> bool:
-    return sys.stdout.isatty()
+    print_table(columns, rows)
 
 
 def _shown(value: object) -> str:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assignor.cli.ending import EXIT_NO, BadInput, SurroundingsFailed
 from assignor.cli.extras import missing_extra
+from assignor.cli.options import timeout_option
 from assignor.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,24 +21,18 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 _TIMEOUT_S = 15.0
+NO_BROKER = "no broker can be reached or answers"
+"""What exit status 3 means."""
 
 
-class ConnectFailure(click.ClickException):
-    """One sentence on stderr, exit status 3."""
-
-    exit_code = 3
+class ConnectFailure(SurroundingsFailed):
+    """No broker can be reached or answers."""
 
 
 class NotAllowed(ConnectFailure):
-    """The cluster's answer is that this user may not: one sentence on stderr, exit status 1."""
+    """The cluster's answer is that this user may not: exit status 1."""
 
-    exit_code = 1
-
-
-class BadConnection(click.ClickException):
-    """One sentence on stderr about the options or their file, exit status 2."""
-
-    exit_code = 2
+    exit_code = EXIT_NO
 
 
 def connect_options(command: Command) -> Command:
@@ -46,12 +42,7 @@ def connect_options(command: Command) -> Command:
     the three.
     """
     for option in (
-        click.option(
-            "--timeout",
-            type=click.FloatRange(min=0.1, max=3600),
-            default=None,
-            help=f"Seconds for all that is asked [{_TIMEOUT_S:g}].",
-        ),
+        timeout_option(f"For all that is asked; {_TIMEOUT_S:g} by default."),
         click.option(
             "--command-config",
             type=click.Path(dir_okay=False, path_type=Path),
@@ -74,7 +65,7 @@ def target_of(
     """The cluster that the options name.
 
     Raises:
-        BadConnection: no server, or the file makes no sense.
+        BadInput: no server, or the file makes no sense.
         ConnectFailure: no Kafka client is installed.
     """
     admin, config, probe = _adapters()
@@ -84,14 +75,14 @@ def target_of(
         given = properties.get("default.api.timeout.ms")
         file_ms = config.whole_number("default.api.timeout.ms", given) if given else None
     except ConfigError as error:
-        raise BadConnection(f"{error}.") from None
+        raise BadInput(str(error)) from None
     servers = bootstrap_server or properties.get("bootstrap.servers")
     if not servers:
-        raise BadConnection("no server to connect to; give --bootstrap-server HOST:PORT.")
+        raise BadInput("no server to connect to; give --bootstrap-server HOST:PORT")
     try:
         parsed = probe.parse_servers(servers)
     except ValueError as error:
-        raise BadConnection(f"--bootstrap-server: {error}.") from None
+        raise BadInput(f"--bootstrap-server: {error}") from None
     default_ms = file_ms or int(_TIMEOUT_S * 1000)
     target: Target = admin.Target(
         servers=parsed,
@@ -113,9 +104,9 @@ def connected(target: "Target") -> Iterator["Admin"]:
         with admin.open_admin(target) as client:
             yield client
     except admin.NotAuthorized as error:
-        raise NotAllowed(f"{error}.") from None
+        raise NotAllowed(str(error)) from None
     except admin.BrokerError as error:
-        raise ConnectFailure(f"{error}.") from None
+        raise ConnectFailure(str(error)) from None
 
 
 def _adapters() -> tuple[Any, Any, Any]:
@@ -128,5 +119,5 @@ def _adapters() -> tuple[Any, Any, Any]:
     except ModuleNotFoundError as error:
         if (advice := missing_extra(error)) is None:
             raise
-        raise ConnectFailure(f"this command needs a Kafka client: {advice}.") from None
+        raise ConnectFailure(f"this command needs a Kafka client: {advice}") from None
     return admin, admin_config, admin_probe

@@ -10,16 +10,26 @@ from typing import IO, Any
 import click
 from rich.text import Text
 
-from assignor.cli.assign import BadInput, problem_lines, setting_of
-from assignor.cli.assign_text import text_console
+from assignor.cli.assign import chosen_strategy, given_settings, problem_lines
+from assignor.cli.ending import BadInput, say
 from assignor.cli.explain import folded, shortener
+from assignor.cli.lazy import Command
+from assignor.cli.options import (
+    config_option,
+    format_option,
+    name_option,
+    problem_option,
+    strategies_note,
+    strategy_option,
+)
+from assignor.cli.text import text_console
 from assignor.errors import ConfigError
 from assignor.problem import parse_problem, read_problem
 from assignor.reasons_facts import Facts, facts_of
 from assignor.reasons_moves import Move, diff_of, joined
 from assignor.reasons_placed import answer_of, regrouped
 from assignor.state import NOBODY, GroupState, TaskAssignment
-from assignor.strategies import STRATEGIES, named_strategy, run_strategy
+from assignor.strategies import STRATEGIES, run_strategy
 from encoding import RebalanceError
 
 _SHOWN, _PAIRS = 6, 6
@@ -30,73 +40,79 @@ _TITLES = {
     "standby": "standbys",
     "dropped": "copies given up",
 }
-_HELP = """Say what moves, and why: actives, standbys, warm-ups, copies given up, records restored.
+_HELP = f"""Say what moves, and why: actives, standbys, warm-ups, copies given up, records restored.
 
 A and B are files of JSON lines, problems (a group as it is) or results (what `assignor assign
 --format json` answers); lines are paired by name. From a problem to a result: what that answer
 changes. From a problem to a problem: what changed between. From a result to a result: what would
 move if B came after A; add --problem for the group. With --problem alone: what the strategy moves.
 
-\b
-Examples:
-  assignor diff --problem groups.jsonl --name join-1
-  assignor diff groups.jsonl answers.jsonl
-  assignor diff ours.jsonl theirs.jsonl --problem groups.jsonl --format json
-
-Exit status: 0 compared, 2 a file, a line or an option makes no sense.
+{strategies_note()}
+"""
+_EXAMPLES = """
+PROGRAM diff --problem groups.jsonl --name join-1
+PROGRAM diff groups.jsonl answers.jsonl
+PROGRAM diff ours.jsonl theirs.jsonl --problem groups.jsonl --format json
 """
 
 
-@click.command(help=_HELP, short_help="Say what moves between two looks at a group, and why.")
+@click.command(
+    "diff",
+    cls=Command,
+    help=_HELP,
+    short_help="Say what moves between two looks at a group, and why.",
+    examples=_EXAMPLES,
+    exits={0: "compared", 2: "a file or a line makes no sense"},
+)
 @click.argument("a", type=click.File("rb"), required=False)
 @click.argument("b", type=click.File("rb"), required=False)
-@click.option("--problem", "problems", type=click.File("rb"), metavar="FILE|-", help="The groups.")
-@click.option("--name", "wanted", metavar="PROBLEM", help="One problem; all when missing.")
-@click.option("--strategy", "name", default="high_availability", help="[high_availability]")
-@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="Wins over FILE's.")
-@click.option("--all", "show_all", is_flag=True, help="Every task and its reason, not a few.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@problem_option(required=False)
+@name_option
+@strategy_option()
+@config_option
+@click.option("--tasks", is_flag=True, help="List every task, too.")
+@format_option()
 def diff(
     *,
     a: IO[bytes] | None,
     b: IO[bytes] | None,
-    problems: IO[bytes] | None,
-    wanted: str | None,
-    name: str,
+    problem: IO[bytes] | None,
+    name: str | None,
+    strategy: str,
     settings: tuple[str, ...],
-    show_all: bool,
-    style: str,
+    tasks: bool,
+    form: str,
 ) -> None:
     """Entry point of the subcommand."""
-    if (a is None) != (b is None) or (a is None and problems is None):
-        raise BadInput("give two files, or --problem FILE alone to ask the strategy.")
+    if (a is None) != (b is None) or (a is None and problem is None):
+        raise BadInput("give two files, or --problem FILE alone to ask the strategy")
+    chosen, given = chosen_strategy(strategy), given_settings(settings)
     try:
-        strategy = named_strategy(name)
-        groups = {} if problems is None else _by_name(problems, wanted)
-        before = groups if a is None else _by_name(a, wanted)
-        after = {} if b is None else _by_name(b, wanted)
-    except (RebalanceError, ModuleNotFoundError) as error:
-        raise BadInput(f"{error}.") from None
+        groups = {} if problem is None else _by_name(problem, name)
+        before = groups if a is None else _by_name(a, name)
+        after = {} if b is None else _by_name(b, name)
+    except RebalanceError as error:
+        raise BadInput(str(error)) from None
     if not before:
-        raise BadInput(f"no problem {wanted!r} in the file." if wanted else "there is no line.")
-    given, failed = dict(setting_of(text) for text in settings), False
+        raise BadInput(f"no group {name!r} in the file" if name else "no group in the file")
+    failed = False
     for label, data in before.items():
         try:
             if b is None:
-                problem = read_problem(data, settings=given)
-                state, answer = problem.state, run_strategy(problem.state, strategy)
-                tried: tuple[str, ...] = (name,)
+                read = read_problem(data, settings=given)
+                state, answer = read.state, run_strategy(read.state, chosen)
+                tried: tuple[str, ...] = (strategy,)
             else:
-                state, answer, tried = _two(label, data, after, groups, name=name, given=given)
+                state, answer, tried = _two(label, data, after, groups, name=strategy, given=given)
         except RebalanceError as error:
             failed = True
-            click.echo(f"{label or 'no name'}: {error}", err=True)
+            say("assignor", f"{label or 'no name'}: {error}")
             continue
-        facts = _facts(state, answer, tried, is_short=style == "text")
-        if style == "json":
+        facts = _facts(state, answer, tried, is_short=form == "text")
+        if form == "json":
             click.echo(json.dumps(_as_json(label, facts), separators=(",", ":")))
         else:
-            _print(label, facts, show_all=show_all)
+            _print(label, facts, show_all=tasks)
     sys.exit(2 if failed else 0)
 
 
@@ -109,7 +125,7 @@ def _by_name(stream: IO[bytes], wanted: str | None) -> dict[str, dict[str, Any]]
         if wanted is not None and label != wanted:
             continue
         if label in found:
-            click.echo(f"line {number}: {label or 'no name'} again; the first counts", err=True)
+            say("assignor", f"line {number}: {label or 'no name'} again; the first counts")
         found.setdefault(label, data)
     return found
 
@@ -229,7 +245,7 @@ def _lines_of(facts: Facts, moves: list[Move], *, show_all: bool) -> list[str]:
         more = f" and {number - _SHOWN} more" if number > _SHOWN else ""
         lines.append(f"{way}  {names}{more}")
     if len(by_way) > _PAIRS:
-        lines.append(f"... and {len(by_way) - _PAIRS} more ways; --all shows them")
+        lines.append(f"... and {len(by_way) - _PAIRS} more ways; --tasks shows them")
     first = moves[0]
     lines.append(f"e.g. {facts.state.tasks[first.task]}: {first.reason.why}")
     return lines

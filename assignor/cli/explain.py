@@ -10,8 +10,19 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from assignor.cli.assign import BadInput, problem_lines, setting_of
-from assignor.cli.assign_text import short_id, text_console
+from assignor.cli.assign import chosen_strategy, given_settings, problem_lines
+from assignor.cli.assign_text import short_id
+from assignor.cli.ending import BadInput, say
+from assignor.cli.lazy import Command
+from assignor.cli.options import (
+    config_option,
+    format_option,
+    name_option,
+    problem_option,
+    strategies_note,
+    strategy_option,
+)
+from assignor.cli.text import print_uncut, text_console
 from assignor.errors import ConfigError
 from assignor.problem import Problem, parse_problem, read_problem
 from assignor.reasons import active_reason
@@ -20,71 +31,74 @@ from assignor.reasons_changes import Change, changes
 from assignor.reasons_copies import copy_reason, dropped, dropped_reason
 from assignor.reasons_facts import Facts, facts_of
 from assignor.state import LAG_RUNNING, LAG_UNKNOWN, NOBODY, GroupState
-from assignor.strategies import named_strategy, run_strategy
+from assignor.strategies import run_strategy
 from encoding import RebalanceError, TaskId
 
 _SHOWN = 8
-_HELP = """Say why tasks run where they run: candidates, the deciding rule, what would change it.
+_HELP = f"""Say why tasks run where they run: candidates, the deciding rule, what would change it.
 
 The strategy is asked as in `assignor assign`. What would change the answer is tried out, one change
 at a time, by asking the strategy again. Without --task all tasks are counted by rule.
 
-\b
-Examples:
-  assignor explain --problem groups.jsonl --name join-1 --task 0_3
-  assignor explain --problem groups.jsonl --name join-1
-  assignor explain --problem - --task 0_3 --strategy kafka_high_availability < group.json
-  assignor explain --problem groups.jsonl --format json | jq .tasks[0]
-
-Exit status: 0 explained, 2 a problem, a task or an option makes no sense.
+{strategies_note()}
+"""
+_EXAMPLES = """
+PROGRAM explain --problem groups.jsonl --name join-1 --task 0_3
+PROGRAM explain --problem groups.jsonl --name join-1
+PROGRAM explain --problem - --task 0_3 --strategy sticky < group.json
+PROGRAM explain --problem groups.jsonl --format json | jq .tasks[0]
 """
 
 
-@click.command(help=_HELP, short_help="Say why tasks run where they run.")
-@click.option("--problem", "problems", type=click.File("rb"), required=True, metavar="FILE|-")
-@click.option("--task", "task_name", metavar="TASK", help="One task, as 0_3; all when missing.")
-@click.option("--name", "wanted", metavar="PROBLEM", help="One problem; all when missing.")
-@click.option("--strategy", "name", default="high_availability", help="[high_availability]")
-@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="Wins over FILE's.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@click.command(
+    "explain",
+    cls=Command,
+    help=_HELP,
+    short_help="Say why tasks run where they run.",
+    examples=_EXAMPLES,
+    exits={2: "a group or a task makes no sense"},
+)
+@problem_option()
+@click.option("--task", "task_name", metavar="TASK", help="One task, as 0_3; all when left out.")
+@name_option
+@strategy_option()
+@config_option
+@format_option()
 def explain(
     *,
-    problems: IO[bytes],
+    problem: IO[bytes],
     task_name: str | None,
-    wanted: str | None,
-    name: str,
+    name: str | None,
+    strategy: str,
     settings: tuple[str, ...],
-    style: str,
+    form: str,
 ) -> None:
     """Entry point of the subcommand."""
-    try:
-        strategy = named_strategy(name)
-    except ConfigError as error:
-        raise BadInput(f"{error}.") from None
-    given = dict(setting_of(text) for text in settings)
+    chosen, given = chosen_strategy(strategy), given_settings(settings)
     failed, seen = False, 0
-    for number, line in enumerate(problem_lines(problems), start=1):
+    for number, line in enumerate(problem_lines(problem), start=1):
         try:
             data = parse_problem(line, number=number)
-            if wanted is not None and data.get("name") != wanted:
+            if name is not None and data.get("name") != name:
                 continue
             seen += 1
-            problem = read_problem(data, settings=given)
-            task = None if task_name is None else task_index(problem, task_name)
+            read = read_problem(data, settings=given)
+            task = None if task_name is None else task_index(read, task_name)
             facts = facts_of(
-                problem.state,
-                run_strategy(problem.state, strategy),
-                strategy=name,
-                name=shortener(problem.state) if style == "text" else None,
+                read.state,
+                run_strategy(read.state, chosen),
+                strategy=strategy,
+                name=shortener(read.state) if form == "text" else None,
             )
-            tried = [] if task is None else changes(facts, task, strategy)
+            tried = [] if task is None else changes(facts, task, chosen)
         except RebalanceError as error:
             failed = True
-            click.echo(f"line {number}: {error}", err=True)
+            say("assignor", f"line {number}: {error}")
             continue
-        _show(problem, facts, name=name, task=task, tried=tried, style=style)
+        _show(read, facts, name=strategy, task=task, tried=tried, form=form)
     if not seen and not failed:
-        raise BadInput(f"no problem {wanted!r} in the file; leave --name out to see all.")
+        wanted = "no group in the file" if name is None else f"no group {name!r} in the file"
+        raise BadInput(f"{wanted}; `assignor inspect --save` writes one")
     sys.exit(2 if failed else 0)
 
 
@@ -123,9 +137,9 @@ def _show(
     name: str,
     task: int | None,
     tried: list[Change],
-    style: str,
+    form: str,
 ) -> None:
-    if style == "json":
+    if form == "json":
         chosen = range(len(facts.state.tasks)) if task is None else [task]
         tasks = [_task_json(facts, one) for one in chosen]
         if task is not None:
@@ -219,7 +233,7 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
         console.print(Text(folded(line, console.width)))
     console.print()
     table = _candidate_table(facts, task)
-    console.print(table)
+    print_uncut(table)
     rest = len(state.clients) - table.row_count
     if rest:
         console.print(f"and {rest} more clients, without state of it", highlight=False)
@@ -301,7 +315,7 @@ def _print_summary(name: str, facts: Facts, strategy: str) -> None:
         named = " ".join(str(state.tasks[task]) for task in tasks[:_SHOWN])
         more = " ..." if len(tasks) > _SHOWN else ""
         table.add_row(kind, str(len(tasks)), rule, named + more)
-    console.print(table)
+    print_uncut(table)
     for warning in (*state.warnings, *facts.assignment.warnings):
         console.print(Text(f"warning: {warning}", style="yellow"))
     console.print(Text("one task: --task TASK", style="dim"))

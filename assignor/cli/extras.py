@@ -15,6 +15,7 @@ EXTRA_BY_LIBRARY: Mapping[str, str] = MappingProxyType(
         "lz4": "kafka",
         "plotly": "report",
         "prometheus_client": "metrics",
+        "psutil": "soak",
         "py4j": "spark",
         "pyarrow": "spark",
         "pyspark": "spark",

@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from assignor.cli.connect import BadConnection, connect_options, connected, target_of
+from assignor.cli.connect import NO_BROKER, connected, target_of
+from assignor.cli.ending import BadInput, say, warn
+from assignor.cli.features_options import (
+    level_options,
+    lower_options,
+    place_options,
+    release_version_option,
+    update_options,
+)
 from assignor.cli.features_targets import (
     ClusterPlace,
     FolderPlace,
@@ -25,7 +33,7 @@ from assignor.cli.features_text import (
     told_json,
     told_sentence,
 )
-from assignor.cli.lazy import CONTEXT
+from assignor.cli.lazy import Group
 from assignor.errors import ConfigError
 from assignor.feature_plans import (
     Described,
@@ -41,10 +49,13 @@ from probing.features import FeatureUpdate, UpdateKind
 Command = Callable[..., Any]
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
-_EXIT = """
-Exit status: 0 done, or in a dry run possible; 1 refused, nothing is changed; 2 wrong usage; 3 no
-broker or no disk.
-"""
+_PLACES = "--bootstrap-server broker:9092"
+_EXITS = {3: f"{NO_BROKER}; the disk refused"}
+_CHANGE_EXITS = {
+    0: "done; in a dry run: possible",
+    1: "refused, nothing is changed",
+    3: f"{NO_BROKER}; the disk refused",
+}
 
 
 class _Refused(click.exceptions.Exit):
@@ -54,7 +65,16 @@ class _Refused(click.exceptions.Exit):
         super().__init__(1)
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(
+    "features",
+    cls=Group,
+    short_help="Show and change finalized feature levels.",
+    examples=f"""
+PROGRAM features describe {_PLACES}
+PROGRAM features upgrade {_PLACES} --metadata 3.9
+""",
+    exits={1: "refused, nothing is changed"} | _EXITS,
+)
 def features() -> None:
     """Look at finalized feature levels and change them (KIP-584, KIP-778).
 
@@ -63,101 +83,44 @@ def features() -> None:
     """
 
 
-def place_options(command: Command) -> Command:
-    """Add the options that say where levels are."""
-    for option in (
-        click.option("--format", "style", type=click.Choice(("text", "json")), default="text"),
-        click.option(
-            "--directory",
-            type=click.Path(file_okay=False, path_type=Path),
-            help="A feature log made by `assignor storage format`.",
-        ),
-        click.option("--group", metavar="ID", help="A group of ours; else the cluster itself."),
-    ):
-        command = option(command)
-    return connect_options(command)
-
-
-def update_options(command: Command) -> Command:
-    """Add the options that all changes have."""
-    return click.option("--dry-run", is_flag=True, help="Say what would come of it, do nothing.")(
-        place_options(command)
-    )
-
-
-def lower_options(command: Command) -> Command:
-    """Add the options of changes that go down."""
-    for option in (
-        click.option("--yes", is_flag=True, help="Do not ask before levels go down."),
-        click.option("--unsafe", is_flag=True, help="Even if something is lost for good."),
-    ):
-        command = option(command)
-    return update_options(command)
-
-
-def level_options(command: Command) -> Command:
-    """Add `--metadata` and `--feature`."""
-    for option in (
-        click.option(
-            "--feature",
-            "named",
-            multiple=True,
-            metavar="NAME=LEVEL",
-            help="A feature and its level; may be repeated.",
-        ),
-        click.option(
-            "--metadata",
-            metavar="LEVEL",
-            help="Level of metadata.version; of a group, of persistent.metadata.version.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-_RELEASE = click.option(
-    "--release-version",
-    "release",
-    metavar="X.Y",
-    help="Levels of this release of Kafka instead of the latest known here.",
-)
-
-
-def _help(text: str, examples: str) -> str:
-    return f"{text}\n\n\b\nExamples:\n{examples}\n{_EXIT}"
-
-
 @features.command(
-    help=_help(
-        "Show what is finalized, with its epoch, and what is supported.\n\nAny broker is asked;"
-        " with --from-controller the active controller, whose port must be reachable from here.",
-        "  assignor features describe --bootstrap-server broker:9092\n"
-        "  assignor features describe --bootstrap-server broker:9092 --group orders\n"
-        "  assignor features describe --directory state --format json",
-    )
+    "describe",
+    help="Show what is finalized, with its epoch, and what is supported.\n\nAny broker is asked;"
+    " with --from-controller the active controller, whose port must be reachable from here.",
+    short_help="Show what is finalized, with its epoch, and what is supported.",
+    examples=f"""
+PROGRAM features describe {_PLACES}
+PROGRAM features describe {_PLACES} --group orders
+PROGRAM features describe --directory state --format json
+""",
+    exits=_EXITS | {1: "this user may not ask"},
 )
 @click.option("--from-controller", is_flag=True, help="Ask the active controller, not a broker.")
 @place_options
-def describe(*, from_controller: bool, style: str, **where: Any) -> None:
+def describe(*, from_controller: bool, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
     if from_controller and (where["group"] or where["directory"]):
-        raise click.UsageError("--from-controller is about a cluster; leave --group, --directory")
+        raise click.UsageError(
+            "--from-controller is about a cluster; leave --group and --directory out"
+        )
     with _place(from_controller=from_controller, **where) as place:
         described = place.describe()
-    if style == "json":
+    if form == "json":
         click.echo(json.dumps(described_json(described)))
     else:
         described_text(described)
 
 
 @features.command(
-    help=_help(
-        "Raise levels.",
-        "  assignor features upgrade --bootstrap-server broker:9092 --metadata 3.9\n"
-        "  assignor features upgrade --bootstrap-server broker:9092 --feature group.version=1\n"
-        "  assignor features upgrade --bootstrap-server broker:9092 --group orders \\\n"
-        "      --feature assignment.protocol=101",
-    )
+    "upgrade",
+    help="Raise levels.",
+    examples=f"""
+PROGRAM features upgrade {_PLACES} --metadata 3.9
+PROGRAM features upgrade {_PLACES} --feature group.version=1
+PROGRAM features upgrade {_PLACES} --group orders \\
+    --feature assignment.protocol=101
+""",
+    exits=_CHANGE_EXITS,
 )
 @level_options
 @update_options
@@ -171,11 +134,13 @@ def upgrade(*, metadata: str | None, named: Sequence[str], **rest: Any) -> None:
 
 
 @features.command(
-    help=_help(
-        "Lower levels; refused where something would be lost, unless --unsafe.",
-        "  assignor features downgrade --bootstrap-server broker:9092 --metadata 3.8-IV0\n"
-        "  assignor features downgrade --directory state --metadata 1 --unsafe --yes",
-    )
+    "downgrade",
+    help="Lower levels; refused where something would be lost, unless --unsafe.",
+    examples=f"""
+PROGRAM features downgrade {_PLACES} --metadata 3.8-IV0
+PROGRAM features downgrade --directory state --metadata 1 --unsafe --yes
+""",
+    exits=_CHANGE_EXITS,
 )
 @level_options
 @lower_options
@@ -189,12 +154,14 @@ def downgrade(*, metadata: str | None, named: Sequence[str], unsafe: bool, **res
 
 
 @features.command(
-    help=_help(
-        "Take features out; they are off afterwards.",
-        "  assignor features disable --bootstrap-server broker:9092 --feature group.version",
-    )
+    "disable",
+    help="Take features out; they are off afterwards.",
+    examples=f"PROGRAM features disable {_PLACES} --feature group.version",
+    exits=_CHANGE_EXITS,
 )
-@click.option("--feature", "named", multiple=True, metavar="NAME", help="May be repeated.")
+@click.option(
+    "--feature", "named", multiple=True, metavar="NAME", help="A feature; may be repeated."
+)
 @lower_options
 def disable(*, named: Sequence[str], unsafe: bool, **rest: Any) -> None:
     """Entry point of the subcommand."""
@@ -203,14 +170,16 @@ def disable(*, named: Sequence[str], unsafe: bool, **rest: Any) -> None:
 
 @features.command(
     "upgrade-all",
-    help=_help(
-        "Raise every feature to the latest level known here and supported there.\n\nFeatures that"
-        " have no way back are left; name them with `upgrade`.",
-        "  assignor features upgrade-all --bootstrap-server broker:9092 --dry-run\n"
-        "  assignor features upgrade-all --bootstrap-server broker:9092 --release-version 4.0",
-    ),
+    help="Raise every feature to the latest level known here and supported there.\n\nFeatures that"
+    " have no way back are left; name them with `upgrade`.",
+    short_help="Raise every feature to the latest level known here and supported there.",
+    examples=f"""
+PROGRAM features upgrade-all {_PLACES} --dry-run
+PROGRAM features upgrade-all {_PLACES} --release-version 4.0
+""",
+    exits=_CHANGE_EXITS,
 )
-@_RELEASE
+@release_version_option
 @update_options
 def upgrade_all(*, release: str | None, **rest: Any) -> None:
     """Entry point of the subcommand."""
@@ -219,12 +188,11 @@ def upgrade_all(*, release: str | None, **rest: Any) -> None:
 
 @features.command(
     "downgrade-all",
-    help=_help(
-        "Lower every feature to what is known here, or to what a release has.",
-        "  assignor features downgrade-all --bootstrap-server broker:9092 --release-version 3.9",
-    ),
+    help="Lower every feature to what is known here, or to what a release has.",
+    examples=f"PROGRAM features downgrade-all {_PLACES} --release-version 3.9",
+    exits=_CHANGE_EXITS,
 )
-@_RELEASE
+@release_version_option
 @lower_options
 def downgrade_all(*, release: str | None, unsafe: bool, **rest: Any) -> None:
     """Entry point of the subcommand."""
@@ -235,24 +203,24 @@ def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its pa
     return UpdateKind.UNSAFE_DOWNGRADE if unsafe else UpdateKind.SAFE_DOWNGRADE
 
 
-def _change(plan: Plan, *, dry_run: bool, style: str, yes: bool = True, **where: Any) -> None:
+def _change(plan: Plan, *, dry_run: bool, form: str, yes: bool = True, **where: Any) -> None:
     """Plan, ask, do, tell."""
     with _place(**where) as place:
         described = place.describe()
         try:
             updates = plan(described)
         except ConfigError as error:
-            raise click.UsageError(f"{error}.") from None
+            raise BadInput(str(error)) from None
         for said in described.notes:
-            click.echo(said, err=True)
+            warn(said)
         if not dry_run and not yes:
             _confirm(described, updates)
         told = place.update(updates, dry_run=dry_run) if updates else ()
-    _tell(described, told, dry_run=dry_run, style=style, note=closing_note(described, updates))
+    _tell(described, told, dry_run=dry_run, form=form, note=closing_note(described, updates))
 
 
 def _tell(
-    described: Described, told: Sequence[Told], *, dry_run: bool, style: str, note: str
+    described: Described, told: Sequence[Told], *, dry_run: bool, form: str, note: str
 ) -> None:
     """Print what became of it.
 
@@ -260,27 +228,30 @@ def _tell(
         _Refused: a line could not be done.
     """
     table = described.table
-    if style == "json":
+    if form == "json":
         body = told_json(table, told, dry_run=dry_run)
-        click.echo(json.dumps(body | {"warning": note or None}))
+        click.echo(json.dumps(body | {"warnings": [note] if note else []}))
     elif not told:
         click.echo(f"nothing to do, told by {described.source}")
     for row in told:
-        if style != "json" or row.error:
-            click.echo(told_sentence(table, row, dry_run=dry_run), err=bool(row.error))
+        sentence = told_sentence(table, row, dry_run=dry_run)
+        if row.error:
+            say("assignor", sentence)
+        elif form != "json":
+            click.echo(sentence)
         for lost in row.dropped:
-            click.echo(f"dropped: {lost}", err=True)
+            warn(f"dropped: {lost}")
     if any(row.error for row in told):
         raise _Refused
     if note:
-        click.echo(f"warning: {note}", err=True)
+        warn(note)
 
 
 def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
     """Ask before levels go down.
 
     Raises:
-        UsageError: there is nobody to ask.
+        BadInput: there is nobody to ask.
         Abort: the answer is no.
     """
     levels = described.finalized
@@ -293,7 +264,7 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
         return
     question = lowering_question(described.table, rows)
     if not _is_terminal():
-        raise click.UsageError(f"{question} Nobody is here to answer; say --yes.")
+        raise BadInput(f"{question} Nobody is here to answer; say --yes")
     if not click.confirm(question, err=True):
         click.echo("nothing is changed", err=True)
         raise _Refused
@@ -311,7 +282,7 @@ def _place(
 ) -> Iterator[Place]:
     """Connect to where the levels are; failures in the block end the command."""
     if directory is not None and (bootstrap_server or command_config or group):
-        raise BadConnection("--directory is a place of its own; leave the other options.")
+        raise BadInput("--directory is a place of its own; leave the other options out")
     try:
         if directory is not None:
             yield FolderPlace(directory)

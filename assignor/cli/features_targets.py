@@ -176,7 +176,7 @@ def store_failure(error: StoreError, folder: Path) -> click.ClickException:
     """End a command: a disk that refuses is the surroundings' fault, all else an answer."""
     kind = ConnectFailure if isinstance(error.__cause__, OSError) else NotAllowed
     where = "" if str(folder) in str(error) else f"{folder}: "
-    return kind(f"{where}{error}.")
+    return kind(f"{where}{error}")
 
 
 def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from assignor.cli.ending import warn
+from assignor.cli.text import print_table
 from assignor.feature_plans import Described, Told, level_text, lossy_text
 from probing.features import FeatureTable
 
@@ -13,7 +15,7 @@ _HEAD = ("feature", "supported", "finalized")
 
 def described_text(described: Described) -> None:
     """Print what is agreed and what is supported."""
-    rows = [_HEAD]
+    rows = []
     for name in described.features:
         found = described.supported.get(name)
         supported = "-"
@@ -23,15 +25,12 @@ def described_text(described: Described) -> None:
             supported = " to ".join(ends)
         level = described.finalized.level_of(name)
         rows.append((name, supported, level_text(described.table, name, level) if level else "-"))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(line.rstrip())
+    print_table(_HEAD, rows)
     epoch = described.finalized.epoch
     known = "no epoch known" if epoch < 0 else f"epoch {epoch}"
     click.echo(f"{known}, told by {described.source}")
     for note in described.notes:
-        click.echo(note, err=True)
+        warn(note)
 
 
 def described_json(described: Described) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def described_json(described: Described) -> dict[str, Any]:
         "source": described.source,
         "epoch": None if epoch < 0 else epoch,
         "features": features,
-        "notes": list(described.notes),
+        "warnings": list(described.notes),
     }
 
 

@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from assignor.cli.assign_text import text_console
-from assignor.cli.connect import ConnectFailure, connect_options, connected, target_of
+from assignor.cli.connect import (
+    NO_BROKER,
+    ConnectFailure,
+    connect_options,
+    connected,
+    target_of,
+)
+from assignor.cli.ending import AnswerIsNo
 from assignor.cli.inspect_json import document_of
 from assignor.cli.inspect_text import render_group, render_groups
+from assignor.cli.lazy import Command
+from assignor.cli.options import format_option
+from assignor.cli.text import print_uncut, text_console
 from assignor.inspection import is_present
 from assignor.inspection_problem import problem_of
 from assignor.inspection_values import GroupInspection
@@ -35,32 +44,31 @@ DESCRIBE on the group, and on its topics for lags.
 "wrote" is used/supported version, +101 what a member of this project reads beyond Kafka's; "got" is
 the version of its answer. "lag" counts records between committed and end offsets of what a client
 reads; "behind" is how far its worst copy was at the last rebalance, seen from the ends now.
-
-\b
-Examples:
-  assignor inspect --bootstrap-server localhost:9092 --group word-count
-  assignor inspect --bootstrap-server b1:9093 --command-config client.properties --all
-  assignor inspect --bootstrap-server localhost:9092 --group word-count --watch 2
-  assignor inspect --bootstrap-server localhost:9092 --group word-count --format json
-What if a client dies:
-  assignor inspect --bootstrap-server localhost:9092 --group word-count --save g.json --dies NAME
-  assignor assign --problem g.json --simulate
-Every group, one a line, for spark-assign:
-  assignor inspect --bootstrap-server localhost:9092 --all --save groups.jsonl
-
-\b
-Exit status: 0 done; 1 there is no such group, it may not be asked, or it cannot be saved;
-2 wrong usage or bad input; 3 no broker answers.
 """
+_EXAMPLES = """
+PROGRAM inspect --bootstrap-server localhost:9092 --group orders
+PROGRAM inspect --command-config client.properties --all
+PROGRAM inspect --bootstrap-server localhost:9092 --group orders --watch 2
+PROGRAM inspect --bootstrap-server localhost:9092 --all --save groups.jsonl
+# What if a client dies?
+PROGRAM inspect --bootstrap-server localhost:9092 --group orders \\
+    --save group.json --dies CLIENT
+PROGRAM assign --problem group.json --simulate
+"""
+_EXITS = {
+    1: "there is no such group, it may not be asked, or it cannot be saved",
+    3: NO_BROKER,
+}
 
 
-class _Answer(click.ClickException):
-    """The answer is no: one sentence on stderr, exit status 1."""
-
-    exit_code = 1
-
-
-@click.command("inspect", help=_HELP, short_help="Look into a live group.")
+@click.command(
+    "inspect",
+    cls=Command,
+    help=_HELP,
+    short_help="Look into a live group.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
 @connect_options
 @click.option("--group", "group_id", metavar="GROUP", help="The group (application.id).")
 @click.option("--all", "everything", is_flag=True, help="Every group of the cluster, one a row.")
@@ -78,10 +86,11 @@ class _Answer(click.ClickException):
     "--lags",
     type=click.Choice(("caught-up", "reported")),
     default="caught-up",
-    help="With --save: take copies as caught up [default], or as reported when members joined.",
+    show_default=True,
+    help="With --save: take copies as caught up, or as reported when members joined.",
 )
 @click.option("--dies", multiple=True, metavar="CLIENT", help="With --save: this client leaves.")
-@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+@format_option()
 def inspect(
     *,
     bootstrap_server: str | None,
@@ -100,7 +109,7 @@ def inspect(
         _save(looks, given)
     _print(looks, given)
     if not given["everything"] and not is_present(looks[0].described):
-        raise _Answer(f"{looks[0].summary}; --all lists those there are.")
+        raise AnswerIsNo(f"{looks[0].summary}; --all lists those there are")
 
 
 def _check_usage(given: dict[str, Any]) -> None:
@@ -128,23 +137,28 @@ def _looks(target: "Target", given: dict[str, Any]) -> list[GroupInspection]:
 
 
 def _print(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
-    if given["style"] == "json":
+    if given["form"] == "json":
         for look in looks:
             sys.stdout.write(json.dumps(document_of(look)) + "\n")
         sys.stdout.flush()
         return
     if given["everything"] or is_present(looks[0].described):
-        console = text_console()
-        console.print(_rendered(looks, given, console.width), highlight=False)
+        print_uncut(_rendered(looks, given, text_console()))
 
 
 def _rendered(
-    looks: Sequence[GroupInspection], given: dict[str, Any], width: int
+    looks: Sequence[GroupInspection], given: dict[str, Any], console: Console
 ) -> RenderableType:
     if given["everything"]:
         return render_groups(looks) if looks else Text("the cluster has no groups")
     now_ms = int(time.time() * 1000)
-    return render_group(looks[0], width=width, now_ms=now_ms, tasks=given["tasks"])
+    return render_group(
+        looks[0],
+        width=console.width,
+        now_ms=now_ms,
+        tasks=given["tasks"],
+        cut=console.is_terminal,
+    )
 
 
 def _watch(target: "Target", given: dict[str, Any]) -> None:
@@ -155,27 +169,27 @@ def _watch(target: "Target", given: dict[str, Any]) -> None:
         suppress(KeyboardInterrupt),
     ):
         for number in count(1):
-            shown = _watched(target, given, console.width)
+            shown = _watched(target, given, console)
             if shown is not None and console.is_terminal:
                 live.update(shown, refresh=True)
             elif shown is not None:
-                console.print(shown, highlight=False)
+                print_uncut(shown)
             if number == given["times"]:
                 return
             time.sleep(given["watch"])
 
 
-def _watched(target: "Target", given: dict[str, Any], width: int) -> RenderableType | None:
+def _watched(target: "Target", given: dict[str, Any], console: Console) -> RenderableType | None:
     """One look with its time; None where it is printed for programs already."""
     stamp = Text(time.strftime("%H:%M:%S"), style="dim")
     try:
         looks = _looks(target, given)
     except ConnectFailure as error:
         return Group(stamp, Text(error.format_message(), style="red"))
-    if given["style"] == "json":
+    if given["form"] == "json":
         _print(looks, given)
         return None
-    return Group(stamp, _rendered(looks, given, width))
+    return Group(stamp, _rendered(looks, given, console))
 
 
 def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
@@ -187,13 +201,13 @@ def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
         except ProblemError as error:
             left_out[look.described.group_id] = str(error)
     if not given["everything"] and left_out:
-        raise _Answer(f"{left_out[given['group_id']]}.")
+        raise AnswerIsNo(f"{left_out[given['group_id']]}.")
     for name, why in left_out.items():
         click.echo(f"left out {name}: {why}", err=True)
     if not problems:
-        raise _Answer("no group can be saved.")
+        raise AnswerIsNo("no group can be saved.")
     try:
         with given["save"].open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(problem) + "\n" for problem in problems)
     except OSError as error:
-        raise ConnectFailure(f"cannot write {given['save']}: {error.strerror or error}.") from None
+        raise ConnectFailure(f"cannot write {given['save']}: {error.strerror or error}") from None

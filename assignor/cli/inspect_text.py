@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -33,7 +32,9 @@ CLIENTS_SHOWN = 100
 _BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
 
 
-def render_group(look: GroupInspection, *, width: int, now_ms: int, tasks: bool) -> Group:
+def render_group(
+    look: GroupInspection, *, width: int, now_ms: int, tasks: bool, cut: bool = True
+) -> Group:
     """Everything about one group.
 
     Args:
@@ -41,12 +42,13 @@ def render_group(look: GroupInspection, *, width: int, now_ms: int, tasks: bool)
         width: of the terminal, in characters.
         now_ms: epoch time, to say in how long the next rebalance is.
         tasks: whether to list every task.
+        cut: whether names of clients may be cut to the width.
     """
     parts: list[RenderableType] = [Text(f"{look.summary}{_counts(look)}", style="bold")]
     if look.members:
         parts.append(_head(look, now_ms))
         parts.append(Text())
-        parts.append(_clients(look, width) if look.is_streams else _stock(look, width))
+        parts.append(_clients(look, width, cut=cut) if look.is_streams else _stock(look, width))
         left = (len(look.clients) if look.is_streams else len(look.members)) - CLIENTS_SHOWN
         if left > 0:
             parts.append(Text(f"and {left} more; --format json lists all", style="dim"))
@@ -149,7 +151,7 @@ def _table(*names: str, right: Sequence[str] = ()) -> Table:
     return table
 
 
-def _clients(look: GroupInspection, width: int) -> Table:
+def _clients(look: GroupInspection, width: int, *, cut: bool) -> Table:
     has_warmups = any(one.warmup is not None for one in look.clients)
     table = _table("client", "wrote", "got", "release")
     table.columns[0].overflow = "ellipsis"
@@ -168,7 +170,7 @@ def _clients(look: GroupInspection, width: int) -> Table:
         for row, member in _client_rows(client, names[client.process], has_warmups=has_warmups):
             place = _places(member)
             rows.append([*row, *(place[name] for name in shown)])
-    _shrink(table, rows, width)
+    _shrink(table, rows, width, cut=cut)
     for row in rows:
         table.add_row(*row)
     return table
@@ -184,7 +186,7 @@ def _chosen(look: GroupInspection) -> Sequence[ClientLook]:
     return [one for one in look.clients if one.process in chosen]
 
 
-def _shrink(table: Table, rows: Sequence[Sequence[str | Text]], width: int) -> None:
+def _shrink(table: Table, rows: Sequence[Sequence[str | Text]], width: int, *, cut: bool) -> None:
     """Make a table fit: releases are wrapped first, then names of clients are cut."""
     heads = [len(str(column.header)) for column in table.columns]
     widths = [
@@ -194,7 +196,7 @@ def _shrink(table: Table, rows: Sequence[Sequence[str | Text]], width: int) -> N
     if excess > 0 and widths[3] > _RELEASE_WRAPPED:
         excess -= widths[3] - _RELEASE_WRAPPED
         table.columns[3].max_width = _RELEASE_WRAPPED
-    if excess > 0:
+    if excess > 0 and cut:
         table.columns[0].max_width = max(_NAME_LEAST, widths[0] - excess)
 
 
@@ -326,4 +328,4 @@ def _findings(look: GroupInspection) -> Iterator[RenderableType]:
         mark.add_column(no_wrap=True)
         mark.add_column(overflow="fold")
         mark.add_row(Text("!", style=style), Text(one.sentence))
-        yield Padding(mark, 0)
+        yield mark

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from assignor.cli.ending import end
+from assignor.cli.ending import SurroundingsFailed, end
+from assignor.cli.extras import missing_extra
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 _STATUS = {
@@ -123,12 +124,24 @@ class LazyGroup(Group):
         return sorted(self.subcommands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a subcommand; None when there is none of that name."""
-        del ctx
+        """Import and return a subcommand; None when there is none of that name.
+
+        Raises:
+            SurroundingsFailed: it needs a library that is not installed.
+        """
         if cmd_name not in self.subcommands:
             return None
         found = self.subcommands[cmd_name]
-        command: click.Command = getattr(importlib.import_module(found.module), found.attribute)
+        try:
+            module = importlib.import_module(found.module)
+        except ImportError as error:
+            advice = missing_extra(error)
+            if advice is None:
+                raise
+            if ctx.resilient_parsing:  # a shell completes: what cannot be called is left out
+                return None
+            raise SurroundingsFailed(f"{ctx.info_name} {cmd_name}: {advice}") from None
+        command: click.Command = getattr(module, found.attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

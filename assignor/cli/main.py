@@ -1,17 +1,18 @@
 """Entry point of ``assignor``.
 
-Exit status, the same in all three commands: 0 done, 1 the answer is "no", 2 wrong usage or bad
-input, 3 the surroundings failed (no broker, disk).
+Exit status, the same in all three programs: `ending.py`.
 """
 
 import click
 
-from assignor.cli.lazy import CONTEXT, LazyGroup, Subcommand
+from assignor.cli.completion import COMPLETION
+from assignor.cli.lazy import LazyGroup, Subcommand
 
 
 class _Assignor(LazyGroup):
     subcommands = {  # noqa: RUF012 a table, never changed
         "assign": Subcommand("assignor.cli.assign", "assign", "Place the tasks of groups."),
+        "completion": COMPLETION,
         "decode": Subcommand("assignor.cli.codec", "decode", "Explain the bytes of a blob."),
         "diff": Subcommand(
             "assignor.cli.diff", "diff", "Say what moves between two looks at a group, and why."
@@ -36,11 +37,14 @@ class _Assignor(LazyGroup):
     }
 
 
-@click.command(cls=_Assignor, context_settings=CONTEXT)
+_EXAMPLES = """
+PROGRAM inspect --bootstrap-server localhost:9092 --all
+PROGRAM assign --problem groups.jsonl
+PROGRAM negotiate --members 10/11,11/11
+"""
+
+
+@click.command("assignor", cls=_Assignor, examples=_EXAMPLES, exits={1: 'the answer is "no"'})
 @click.version_option(package_name="streams-rebalance")
 def main() -> None:
-    """Look into live groups and their metadata, place tasks, negotiate versions.
-
-    Exit status: 0 done, 1 the answer is "no", 2 wrong usage or bad input, 3 the surroundings
-    failed.
-    """
+    """Look into live groups and their metadata, place tasks, negotiate versions."""

@@ -7,18 +7,18 @@ current rule (they differ in what they can write, which is what is given).
 
 import json
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from assignor.cli.ending import BadInput
+from assignor.cli.lazy import Command
 from assignor.cli.negotiate_rounds import BadMembers, Line, Round, parse_members, play
+from assignor.cli.options import complete_release, format_option
+from assignor.cli.text import paragraph, print_table
 from probing import UNKNOWN_VERSION, Release, ReleaseError, find_release
 
-WIDTH = 100
 ROUNDS_MAX = 50
 """Far more than any group needs that settles at all."""
 _COLUMNS = ("member", "used", "supported", "answer", "common", "content", "next")
@@ -30,34 +30,40 @@ MEMBERS are pairs of used and latest supported version, in the order m1, m2, ...
 name:used/supported. A member of ours adds what its trailer says, 11/11+101, or writes a native
 version, 101/101; one that writes 1 or 2 is pinned. The leader is a release: 2.3 (its newest patch),
 2.3.1, 0.10.2.2, or native, next and incompatible (101, 102, 103).
-
-\b
-Examples:
-  assignor negotiate --members 10/11,11/11
-  assignor negotiate --members old:9/9,new:11/11 --release 2.8 --until-settled
-  assignor negotiate --members 2/2,3/3 --release 0.10.2      the leader dies: exit status 1
-  assignor negotiate --members 11/11,12/12 --format json
-  assignor negotiate --members jvm:9/9,n:11/11+101
-  assignor negotiate --members 101/101,102/102 --level 11
-
-Exit status: 0 the group goes on, 1 the leader or a member dies or the group never settles,
-2 wrong usage.
 """
+_EXAMPLES = """
+PROGRAM negotiate --members 10/11,11/11
+PROGRAM negotiate --members old:9/9,new:11/11 --release 2.8 --until-settled
+PROGRAM negotiate --members 2/2,3/3 --release 0.10.2  # the leader dies
+PROGRAM negotiate --members 11/11,12/12 --format json
+PROGRAM negotiate --members jvm:9/9,n:11/11+101
+PROGRAM negotiate --members 101/101,102/102 --level 11
+"""
+_EXITS = {0: "the group goes on", 1: "the leader or a member dies, or the group never settles"}
 
 
-class _BadInput(click.ClickException):
-    """One sentence on stderr, exit status 2."""
-
-    exit_code = 2
-
-
-@click.command(help=_HELP, short_help="Ask what a leader answers a group.")
+@click.command(
+    "negotiate",
+    cls=Command,
+    help=_HELP,
+    short_help="Ask what a leader answers, and what each member does next.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
 @click.option("--members", required=True, metavar="LIST", help="used/supported, comma separated.")
-@click.option("--release", "release_name", default="native", help="The leader's release [native].")
+@click.option(
+    "--release",
+    "release_name",
+    default="native",
+    show_default=True,
+    metavar="RELEASE",
+    shell_complete=complete_release,
+    help="What the leader runs.",
+)
 @click.option("--rounds", type=click.IntRange(1, ROUNDS_MAX), help="Play this many rebalances.")
 @click.option("--until-settled", is_flag=True, help="Play until nobody rejoins.")
 @click.option("--level", type=click.IntRange(1), help="Finalized level: natives go no further.")
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
+@format_option()
 def negotiate(
     *,
     members: str,
@@ -65,25 +71,25 @@ def negotiate(
     rounds: int | None,
     until_settled: bool,
     level: int | None,
-    style: str,
+    form: str,
 ) -> None:
     """Entry point of the subcommand."""
     if rounds is not None and until_settled:
-        raise _BadInput("--rounds and --until-settled exclude each other; give one of them")
+        raise BadInput("--rounds and --until-settled exclude each other; give one of them")
     try:
         release = find_release(release_name)
         states = parse_members(members)
     except (ReleaseError, BadMembers) as error:
-        raise _BadInput(str(error)) from error
+        raise BadInput(str(error)) from error
     limit = rounds or (ROUNDS_MAX if until_settled else 1)
     played = play(release, states, rounds=limit, level=level)
     many = rounds is not None or until_settled
-    if style == "json":
+    if form == "json":
         click.echo(json.dumps(_as_json(release, played, many=many)))
     else:
         _print_text(release, played, many=many)
     endless = until_settled and not played[-1].settled and not played[-1].failed
-    if endless and style == "text":
+    if endless and form == "text":
         click.echo(f"the group has not settled after {len(played)} rounds")
     if endless or any(round_.failed for round_ in played):
         sys.exit(1)
@@ -143,7 +149,7 @@ def _round_as_json(round_: Round) -> dict[str, Any]:
 def _print_text(release: Release, played: list[Round], *, many: bool) -> None:
     native = release.latest_native_version
     also = "" if native is None else f" and native version {native}"
-    _paragraph(
+    paragraph(
         f"leader: release {release.name}, latest version {release.latest_version}{also},"
         f" model: {release.leader_model.value}"
     )
@@ -156,31 +162,25 @@ def _print_text(release: Release, played: list[Round], *, many: bool) -> None:
 def _print_round(round_: Round) -> None:
     decision = round_.decision
     if decision.refusal is not None:
-        _paragraph(f"the leader dies: {decision.why}")
+        paragraph(f"the leader dies: {decision.why}")
         return
     future = ", ".join(decision.future_members) or "none"
     error = f", error {decision.error_code} to everybody" if decision.error_code else ""
-    _paragraph(
+    paragraph(
         f"group: written in version {decision.version}, commonly supported"
         f" {_number(decision.commonly_supported_version)}, future members {future}{error}"
     )
-    _paragraph(f"{decision.rule}: {decision.why}")
+    paragraph(f"{decision.rule}: {decision.why}")
     if round_.has_natives:
         if decision.next_version:
             said = f"write {decision.next_version} next time: {decision.next_version_rule}"
-            _paragraph(f"native members {said}")
-        _paragraph(f"rejoining: {', '.join(round_.rejoining) or 'nobody'}")
+            paragraph(f"native members {said}")
+        paragraph(f"rejoining: {', '.join(round_.rejoining) or 'nobody'}")
     columns = _NATIVE_COLUMNS if round_.has_natives else _COLUMNS
     rows = [_cells(line, columns) for line in round_.lines]
-    if _is_terminal():
-        table = Table(*columns)
-        for row in rows:
-            table.add_row(*row)
-        Console().print(table)
-    else:
-        _print_columns((columns, *rows))
+    print_table(columns, rows)
     for line in round_.lines:
-        _paragraph(f"{line.member}: {line.rule}: {line.why}")
+        paragraph(f"{line.member}: {line.rule}: {line.why}")
 
 
 def _cells(line: Line, columns: Sequence[str]) -> tuple[str, ...]:
@@ -200,23 +200,6 @@ def _cells(line: Line, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(cells[column] for column in columns)
 
 
-def _is_terminal() -> bool:
-    return sys.stdout.isatty()
-
-
-def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
-    """Print aligned columns without a terminal's ornaments."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
-
-
 def _number(version: int) -> str:
     """Return a second number for people: versions 1 and 2 have none."""
     return str(version) if version != UNKNOWN_VERSION else "-"
-
-
-def _paragraph(text: str) -> None:
-    """Print a sentence, folded to the width that a page of text has."""
-    click.echo("\n".join(textwrap.wrap(text, WIDTH, subsequent_indent="  ")))

@@ -1,18 +1,18 @@
 """``assignor size``: what a group's metadata weighs, and whether the broker takes it."""
 
 import json
-import sys
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import IO, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from assignor.budget import GROUP_RECORD_LIMIT, RECORD_BYTES, MemberBytes, fit_group, protocol_bytes
+from assignor.cli.ending import BadInput, say
+from assignor.cli.lazy import Command
+from assignor.cli.options import format_option, problem_option
 from assignor.cli.size_encodings import EncodingSize, kafka_sizes, native_sizes
 from assignor.cli.size_group import SizedGroup, SizedMember, read_group
+from assignor.cli.text import paragraph, print_table
 from assignor.problem import ProblemError, parse_problem
 from encoding import RebalanceError, ViewForm
 
@@ -21,7 +21,6 @@ INPUT_LIMIT = 512 * 1024 * 1024
 
 # What the broker makes of the client id of Kafka Streams: it appends a UUID.
 _MEMBER_ID = "application-{0}-StreamThread-{1}-consumer-{0}"
-_WIDTH = 100
 _COLUMNS = ("encoding", "subscription", "assignment", "group", "fits")
 
 _HELP = """Say what a group's metadata weighs in every encoding, before anything is deployed.
@@ -33,56 +32,56 @@ per member, group is all of them together, which is what the broker keeps in one
 
 native_full is the answer to members that hold no view yet, native_delta that of the round in which
 one empty client joins and takes its fair share, native_reference that of a round without a change.
-
-\b
-Examples:
-  assignor size --problem group.json
-  assignor size --problem - --limit 5000000 --format json < group.json
-
-Exit status: 0 done, whether anything fits or not; 2 wrong usage or bad input.
+"""
+_EXAMPLES = """
+PROGRAM size --problem group.json
+PROGRAM size --problem - --limit 5000000 --format json < group.json
 """
 
 
-class _BadInput(click.ClickException):
-    """One sentence on stderr, exit status 2."""
-
-    exit_code = 2
-
-
-@click.command(help=_HELP, short_help="Say what a group's metadata weighs.")
-@click.option("--problem", type=click.File("rb"), required=True, help="One problem; - is stdin.")
+@click.command(
+    "size",
+    cls=Command,
+    help=_HELP,
+    short_help="Say what a group's metadata weighs.",
+    examples=_EXAMPLES,
+    exits={0: "done, whether anything fits or not"},
+)
+@problem_option(many=False)
 @click.option(
     "--limit",
     type=click.IntRange(1),
     default=GROUP_RECORD_LIMIT,
-    help=f"The broker's message.max.bytes [{GROUP_RECORD_LIMIT}].",
+    show_default=True,
+    metavar="BYTES",
+    help="The broker's message.max.bytes.",
 )
-@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
-def size(problem: IO[bytes], limit: int, style: str) -> None:
+@format_option()
+def size(problem: IO[bytes], limit: int, form: str) -> None:
     """Entry point of the subcommand."""
     try:
         group = read_group(_one_problem(problem))
         members = list(group.members())
         sizes = [*kafka_sizes(group, members), *native_sizes(group, members)]
     except RebalanceError as error:
-        raise _BadInput(str(error)) from error
+        raise BadInput(str(error)) from error
     protocol = _protocol_bytes(group, members)
     verdict, changed = _protocol_verdict(sizes, RECORD_BYTES + sum(protocol), limit)
-    if style == "json":
+    if form == "json":
         click.echo(json.dumps(_as_json(sizes, len(members), limit)))
         if changed:
-            click.echo(verdict, err=True)
+            say("assignor", verdict)
         return
     _print_text(sizes, len(members), limit)
-    _paragraph(verdict)
-    _paragraph(_leader_verdict(sizes, protocol, limit))
+    paragraph(verdict)
+    paragraph(_leader_verdict(sizes, protocol, limit))
 
 
 def _one_problem(file: IO[bytes]) -> dict[str, Any]:
     try:
         raw = file.read(INPUT_LIMIT + 1)
     except OSError as error:
-        raise _BadInput(f"cannot read the problem: {error.strerror}; give a file or -") from error
+        raise BadInput(f"cannot read the problem: {error.strerror}; give a file or -") from error
     if len(raw) > INPUT_LIMIT:
         raise ProblemError(f"the problem has more than {INPUT_LIMIT} bytes; give a smaller one")
     try:
@@ -128,26 +127,10 @@ def _print_text(sizes: Sequence[EncodingSize], members: int, limit: int) -> None
         for one in sizes
     ]
     click.echo(f"{members:,} members; bytes per member (mean) and of the whole group")
-    if sys.stdout.isatty():
-        table = Table(*_COLUMNS)
-        for row in rows:
-            table.add_row(*row)
-        Console().print(table)
-    else:
-        _print_columns(rows)
+    print_table(_COLUMNS, rows, right=_COLUMNS[1:4])
     fitting = [one.name for one in sizes if one.group <= limit]
     which = "all of them" if len(fitting) == len(sizes) else ", ".join(fitting) or "none of them"
-    _paragraph(f"within the broker's limit of {limit:,} bytes for the group: {which}")
-
-
-def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
-    """Print aligned columns, numbers to the right, without a terminal's ornaments."""
-    lines = (_COLUMNS, *rows)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    align: list[Callable[[str, int], str]] = [str.ljust, str.rjust, str.rjust, str.rjust, str.ljust]
-    for row in lines:
-        cells = (to(cell, w) for to, cell, w in zip(align, row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    paragraph(f"within the broker's limit of {limit:,} bytes for the group: {which}")
 
 
 def _protocol_bytes(group: SizedGroup, members: Sequence[SizedMember]) -> list[int]:
@@ -192,8 +175,3 @@ def _leader_verdict(sizes: Sequence[EncodingSize], protocol: Sequence[int], limi
         limit=limit,
     )
     return budget.warning and f"when nobody holds the view yet, {budget.warning}"
-
-
-def _paragraph(text: str) -> None:
-    """Print a sentence, folded to the width that a page of text has."""
-    click.echo("\n".join(textwrap.wrap(text, _WIDTH, subsequent_indent="  ")))

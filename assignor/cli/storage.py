@@ -10,8 +10,10 @@ from uuid import uuid4
 
 import click
 
+from assignor.cli.ending import BadInput, warn
 from assignor.cli.features_targets import store_failure
-from assignor.cli.lazy import CONTEXT
+from assignor.cli.lazy import Group
+from assignor.cli.options import format_option
 from assignor.feature_plans import level_text
 from assignor.stores import (
     FolderDisk,
@@ -26,18 +28,39 @@ from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA, FeatureError
 _DEFAULT_LEVEL = "1"
 
 
-@click.group(context_settings=CONTEXT)
+_EXAMPLES = """
+PROGRAM storage format --directory state/features
+PROGRAM storage format --directory state/features --metadata-version 2 \\
+    --feature assignment.protocol=11 --ignore-formatted
+"""
+_DISK = {3: "the disk refused"}
+_directory = click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="The folder of a feature log.",
+)
+
+
+@click.group(
+    "storage",
+    cls=Group,
+    short_help="Make the folder of a feature log, and look into it.",
+    examples="PROGRAM storage format --directory state/features",
+    exits={1: "it was formatted before, or it is not or broken"} | _DISK,
+)
 def storage() -> None:
     """Make the folder of a feature log, and look into it."""
 
 
-@storage.command("format")
-@click.option(
-    "--directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="The folder; made if need be.",
+@storage.command(
+    "format",
+    short_help="Make a feature log in a folder.",
+    examples=_EXAMPLES,
+    exits={0: "it is formatted", 1: "it was formatted before", 2: "an unknown level"} | _DISK,
 )
+@_directory
 @click.option(
     "--metadata-version",
     metavar="LEVEL",
@@ -46,28 +69,23 @@ def storage() -> None:
     help="First level of persistent.metadata.version; the default is the one all releases read.",
 )
 @click.option(
-    "--feature", "named", multiple=True, metavar="NAME=LEVEL", help="First level of another one."
+    "--feature",
+    "named",
+    multiple=True,
+    metavar="NAME=LEVEL",
+    help="A feature and its level; may be repeated.",
 )
 @click.option("--ignore-formatted", is_flag=True, help="Leave a formatted folder as it is.")
-@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
+@format_option()
 def format_(
     *,
     directory: Path,
     metadata_version: str,
     named: Sequence[str],
     ignore_formatted: bool,
-    style: str,
+    form: str,
 ) -> None:
-    """Make a feature log in a folder.
-
-    \b
-    Examples:
-      assignor storage format --directory state/features
-      assignor storage format --directory state/features --metadata-version 2 \\
-          --feature assignment.protocol=11 --ignore-formatted
-
-    Exit status: 0 it is formatted; 1 it was before; 2 an unknown level; 3 the disk refused.
-    """  # noqa: D301 \b is click's, and the other backslash is the shell's
+    """Make a feature log in a folder, which is made if need be."""
     levels = _levels((f"{PERSISTENT_METADATA}={metadata_version}", *named))
     disk = FolderDisk(directory)
     wanted = LogFormat(log_id=uuid4().hex, levels=levels, at_ms=time.time_ns() // 1_000_000)
@@ -76,34 +94,29 @@ def format_(
         found = read_format(disk)
     except StoreError as error:
         raise store_failure(error, directory) from None
-    if style == "json":
+    if form == "json":
         click.echo(json.dumps(_json(directory, found) | {"is_new": is_new}))
         return
     done = "formatted" if is_new else "was formatted before and is left as it is"
     click.echo(f"{directory} {done}: {_text(found.levels)}")
 
 
-@storage.command()
-@click.option(
-    "--directory", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where."
+@storage.command(
+    "describe",
+    examples="PROGRAM storage describe --directory state/features",
+    exits={1: "it is not formatted, or broken"} | _DISK,
 )
-@click.option("--format", "style", type=click.Choice(("text", "json")), default="text")
-def describe(*, directory: Path, style: str) -> None:
-    """Say what a folder was formatted with, and what its log says now.
-
-    \b
-    Examples:
-      assignor storage describe --directory state/features
-
-    Exit status: 0 done; 1 not formatted, or broken; 3 the disk refused.
-    """  # noqa: D301 as above
+@_directory
+@format_option()
+def describe(*, directory: Path, form: str) -> None:
+    """Say what a folder was formatted with, and what its log says now."""
     disk = FolderDisk(directory)
     try:
         log = look_at_log(disk)
     except StoreError as error:
         raise store_failure(error, directory) from None
     state, made = log.state, log.format
-    if style == "json":
+    if form == "json":
         body = _json(directory, made) | {
             "epoch": state.levels.epoch,
             "finalized": dict(state.levels.levels),
@@ -122,7 +135,7 @@ def describe(*, directory: Path, style: str) -> None:
     members = len(state.ranges_by_member)
     click.echo(f"{log.batches} batches, written in format {state.format}; {members} members known")
     for warning in log.warnings:
-        click.echo(warning, err=True)
+        warn(warning)
 
 
 def _levels(texts: Sequence[str]) -> dict[str, int]:
@@ -130,11 +143,11 @@ def _levels(texts: Sequence[str]) -> dict[str, int]:
     for text in texts:
         name, equals, level = text.partition("=")
         if not equals or name in levels:
-            raise click.UsageError(f"{text!r}: say NAME=LEVEL, once for each feature.")
+            raise BadInput(f"{text!r}: say NAME=LEVEL, once for each feature")
         try:
             levels[name] = NATIVE_FEATURES.named(name).parse_level(level).number
         except FeatureError as error:
-            raise click.UsageError(f"{error}.") from None
+            raise BadInput(str(error)) from None
     return levels
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from assignor.cli.lazy import CONTEXT
+from assignor.cli import Command, format_option, timeout_option
 from probing import ReleaseError
 from system_tests.command_options import (
     EXIT_BAD,
-    format_option,
     group_options,
     partitions_option,
     refuse,
@@ -21,24 +20,28 @@ from system_tests.explore.report import document, lines_of, wanted
 from system_tests.explore.search import Bounds, explore
 from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
 
-_EPILOG = """
-\b
-Examples:
-  rolling-bounce explore --from 3.9.1 --to native       every order, one crash anywhere
-  rolling-bounce explore --from 2.0.1 --to 2.3.0        the shortest way into a bug of history
-  rolling-bounce explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
-  rolling-bounce explore --from 3.1 --to 3.9 --members 2 --crashes 2 --format json
-
-\b
+_NOTES = """
 Where the releases have no rolling path, one bounce without a pin is explored.
-Exit status: 0 nothing was found, 1 something was, 2 wrong usage. An incomplete search says so.
 """
-
+_EXAMPLES = """
+PROGRAM explore --from 3.9.1 --to native  # one crash anywhere
+PROGRAM explore --from 2.0.1 --to 2.3.0  # a bug of history
+PROGRAM explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
+PROGRAM explore --from 3.1 --to 3.9 --members 2 --crashes 2
+"""
+_EXITS = {0: "nothing was found; an incomplete search says so", 1: "a rule can be broken"}
 
 _BOUNDS = Bounds()
 
 
-@click.command("explore", epilog=_EPILOG, context_settings=CONTEXT)
+@click.command(
+    "explore",
+    cls=Command,
+    short_help="Try every order in which a small group can be bounced.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
 @group_options(members=6, threads=4)
 @partitions_option(most=100, default=None, said="; two a thread by default")
 @click.option(
@@ -62,12 +65,7 @@ _BOUNDS = Bounds()
     show_default=True,
     help="How many states more to look at for other rules once something was found.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0.0, min_open=True),
-    metavar="SECONDS",
-    help="Stop then, incomplete; never by default.",
-)
+@timeout_option("For the whole search, which ends incomplete then; none by default.", least=0)
 @click.option(
     "--issue",
     type=click.Choice([issue.id for issue in ISSUES]),

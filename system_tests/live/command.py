@@ -2,32 +2,40 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from math import isfinite
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
 
+from assignor.cli import (
+    EXIT_INTERRUPTED,
+    Command,
+    format_option,
+    say,
+    text_console,
+    timeout_option,
+)
 from assignor.cli.extras import absent_extra
-from assignor.cli.lazy import CONTEXT
-from probing import RebalanceProtocol, ReleaseError, find_release
+from probing import RebalanceProtocol, ReleaseError
 from system_tests.command_options import (
     EXIT_BAD,
     EXIT_SURROUNDINGS,
     EXIT_USAGE,
     MAX_MEMBERS,
-    format_option,
     given_again,
     group_options,
+    offline_option,
     partitions_option,
     refuse,
     report_option,
+    static_option,
 )
 from system_tests.live.bounce import LiveBounce, Outcome
+from system_tests.live.conflicts import conflict_of
 from system_tests.live.hold_back import HELD_VERSION
 from system_tests.live.order import (
     CLIENTS,
@@ -48,34 +56,40 @@ from system_tests.report_page import check_report, write_report
 from system_tests.surroundings import SurroundingsError
 from system_tests.trace import LEGEND
 
-_EXIT_INTERRUPTED = 130
-
-_EPILOG = f"""
-\b
-Examples:
-  rolling-bounce live --from 3.1 --to native --members 3 --seed 7
-  rolling-bounce live --from 0.10.2 --to 2.0            two bounces, upgrade.from set and removed
-  rolling-bounce live --from 0.10.2 --to 2.0 --no-pin   what happens without it
-  rolling-bounce live --from 2.8 --to 3.2 --members 5 --kill leader
-  rolling-bounce live --from 3.1 --to native --format json | jq .checks
-  rolling-bounce live --from 3.1 --to native --report bounce.html
-  rolling-bounce live --from 2.8 --to native --broker kafka:3.9    on a real Kafka
-  rolling-bounce live --from 3.1 --to native --members 4 --client mixed     two clients, one group
-  rolling-bounce live --from 2.3 --to native --protocol cooperative         in two bounces
-  rolling-bounce live --from 3.1 --to native --replace-brokers              brokers come and go
-  rolling-bounce live --from native --to next --static                      without a rebalance
-
+_NOTES = f"""
 \b
 The trace has a lane per member:
   {LEGEND}
-
-\b
-Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible path,
-3 the surroundings failed (no broker, no Java, port in use, the report cannot be made).
 """
+_EXAMPLES = """
+PROGRAM live --from 3.1 --to native --members 3 --seed 7
+PROGRAM live --from 0.10.2 --to 2.0  # in two bounces
+PROGRAM live --from 0.10.2 --to 2.0 --no-pin  # what happens without it
+PROGRAM live --from 2.8 --to 3.2 --members 5 --kill leader
+PROGRAM live --from 3.1 --to native --format json | jq .checks
+PROGRAM live --from 3.1 --to native --report bounce.html
+PROGRAM live --from 2.8 --to native --broker kafka:3.9  # a real Kafka
+PROGRAM live --from 3.1 --to native --members 4 --client mixed
+PROGRAM live --from 2.3 --to native --protocol cooperative
+PROGRAM live --from 3.1 --to native --replace-brokers
+PROGRAM live --from native --to next --static  # without a rebalance
+"""
+_EXITS = {
+    0: "the verdict is good",
+    1: "it is not",
+    2: "an impossible path",
+    3: "no broker, no Java, a port in use, a report that cannot be made",
+}
 
 
-@click.command(epilog=_EPILOG, context_settings=CONTEXT)
+@click.command(
+    "live",
+    cls=Command,
+    short_help="Bounce a group of real processes, and judge what happened.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
 @group_options(members=MAX_MEMBERS)
 @partitions_option()
 @click.option(
@@ -100,11 +114,7 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     show_default=True,
     help="How members move partitions at the end; aiokafka is always eager.",
 )
-@click.option(
-    "--static",
-    is_flag=True,
-    help="Members carry a group.instance.id: coming back in time costs no rebalance.",
-)
+@static_option
 @click.option(
     "--order",
     default="random",
@@ -112,7 +122,7 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     help="leader-last, leader-first, random, or members: 1,2,0 or b,c,a.",
 )
 @click.option("--no-pin", is_flag=True, help="One bounce without upgrade.from, come what may.")
-@click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
+@offline_option
 @click.option(
     "--kill", metavar="leader|MEMBER", help="SIGKILL it in the middle of the first bounce."
 )
@@ -136,20 +146,27 @@ Exit status: 0 the verdict is good, 1 it is not, 2 wrong usage or an impossible 
     help="Start a real Kafka for it: kafka:3.9, kafka:4 (the newest). Needs the extra `real`.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Of the broker; 0: any free one."
-)
-@click.option(
-    "--session-timeout-ms", type=click.IntRange(1000, 300_000), default=6000, show_default=True
-)
-@click.option("--heartbeat-ms", type=click.IntRange(50, 60_000), default=300, show_default=True)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(1, 3600),
-    default=30.0,
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
     show_default=True,
-    help="Seconds that the group may take to settle after each step.",
+    help="Of the broker; 0: any free one.",
 )
+@click.option(
+    "--session-timeout-ms",
+    type=click.IntRange(1000, 300_000),
+    default=6000,
+    show_default=True,
+    help="How long a silent member stays in the group.",
+)
+@click.option(
+    "--heartbeat-ms",
+    type=click.IntRange(50, 60_000),
+    default=300,
+    show_default=True,
+    help="How often members tell that they live.",
+)
+@timeout_option("For the group to settle after each step.", least=1, default=30.0)
 @format_option()
 @report_option
 @click.option("--verbose", is_flag=True, help="With json: the trace on stderr.")
@@ -170,7 +187,7 @@ def live(**given: Any) -> None:
     if given["form"] == "json":
         screen = (PlainScreen if given["verbose"] else SilentScreen)(sys.stderr, names)
     elif sys.stdout.isatty():
-        screen = TerminalScreen(Console(), names, title=title)
+        screen = TerminalScreen(text_console(), names, title=title)
     else:
         screen = PlainScreen(sys.stdout, names)
     # Set for both: a shell starts background jobs with SIGINT ignored.
@@ -183,7 +200,7 @@ def live(**given: Any) -> None:
     except SurroundingsError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
     except KeyboardInterrupt:
-        refuse("interrupted; every member and the broker are stopped", _EXIT_INTERRUPTED)
+        refuse("interrupted; every member and the broker are stopped", EXIT_INTERRUPTED)
     _print(outcome, plan, options, form=given["form"])
     if given["report"] is not None:
         replay = given_again(without={"report", "form"})
@@ -215,7 +232,8 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         )
     except (OrderError, ReleaseError, PathError) as error:
         refuse(str(error), EXIT_USAGE)
-    _check_combinations(given)
+    if (conflict := conflict_of(given)) is not None:
+        refuse(conflict)
     if given["client"] != CLIENTS[0] and (advice := absent_extra("aiokafka")) is not None:
         refuse(f"--client {given['client']}: {advice}", EXIT_SURROUNDINGS)
     if given["hold_back"]:
@@ -238,73 +256,9 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         port=given["port"],
         session_timeout_ms=given["session_timeout_ms"],
         heartbeat_ms=given["heartbeat_ms"],
-        settle_timeout_s=given["timeout_s"],
+        settle_timeout_s=given["timeout"],
     )
     return options, plan
-
-
-_Given = dict[str, Any]
-_CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
-    (
-        lambda given: given["client"] == "aiokafka" and given["protocol"] != "eager",
-        "aiokafka moves partitions eagerly; leave --protocol out, or take --client mixed",
-    ),
-    (
-        lambda given: given["offline"] and given["kill"] is not None,
-        "--kill needs a rolling bounce; leave --offline out",
-    ),
-    (
-        lambda given: given["offline"] and given["garbage"],
-        "--garbage needs a rolling bounce; leave --offline out",
-    ),
-    (
-        lambda given: given["offline"] and given["no_pin"],
-        "--offline never pins; leave --no-pin out",
-    ),
-    (
-        lambda given: (
-            given["garbage"] and not given["force"] and not find_release(given["new"]).is_native
-        ),
-        "--garbage needs --to native: Kafka's leaders die of what they cannot read; or --force",
-    ),
-    (
-        lambda given: given["hold_back"] and not find_release(given["new"]).is_native,
-        "--hold-back needs --to native: JVM releases know no levels",
-    ),
-    (
-        lambda given: given["bootstrap_server"] is not None and given["port"] != 0,
-        "--port is that of a broker to start; leave it or --bootstrap-server out",
-    ),
-    (
-        lambda given: given["bootstrap_server"] is not None and given["broker"] is not None,
-        "--broker starts one and --bootstrap-server names one; leave one of them out",
-    ),
-    (
-        lambda given: (
-            given["replace_brokers"]
-            and (given["bootstrap_server"] is not None or given["broker"] is not None)
-        ),
-        "--replace-brokers needs the embedded brokers; leave --bootstrap-server and --broker out",
-    ),
-    (
-        lambda given: given["offline"] and given["replace_brokers"],
-        "--replace-brokers needs a rolling bounce; leave --offline out",
-    ),
-    (
-        lambda given: not isfinite(given["rate"]) or not isfinite(given["timeout_s"]),
-        "--rate and --timeout must be numbers; give finite ones",
-    ),
-    (
-        lambda given: 3 * given["heartbeat_ms"] > given["session_timeout_ms"],
-        "--session-timeout-ms must be at least three times --heartbeat-ms; raise it",
-    ),
-)
-
-
-def _check_combinations(given: _Given) -> None:
-    for conflicts, sentence in _CONFLICTS:
-        if conflicts(given):
-            refuse(sentence, EXIT_USAGE)
 
 
 def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str) -> None:
@@ -320,7 +274,7 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
         for line in () if outcome.death.explained else outcome.death.last_lines:
             click.echo(f"  {outcome.death.member}| {line}", err=True)
         if plan.advice is not None:
-            click.echo(f"rolling-bounce: {plan.advice}", err=True)
+            say("rolling-bounce", plan.advice)
 
 
 @contextmanager

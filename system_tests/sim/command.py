@@ -9,16 +9,19 @@ from typing import Any
 
 import click
 
-from assignor.cli.lazy import CONTEXT
+from assignor.cli import Command, format_option, seeds_option, workers_option
 from probing import ReleaseError
 from probing.features import FeatureError
 from system_tests.command_options import (
     EXIT_BAD,
     EXIT_SURROUNDINGS,
     MAX_MEMBERS,
-    format_option,
+    MAX_THREADS,
+    faults_option,
+    force_option,
     given_here,
     group_options,
+    offline_option,
     partitions_option,
     refuse,
     report_option,
@@ -53,44 +56,50 @@ from system_tests.trace import LEGEND
 _SHOWN_TRACES = 3
 _LISTED_FAILURES = 100
 
-_EPILOG = f"""
-\b
-Examples:
-  rolling-bounce simulate --seed 7                     one bounce of a drawn pair, its trace
-  rolling-bounce simulate --seeds 10000                ten thousand of them, a summary
-  rolling-bounce simulate --seed 7 --from 3.1 --to native --members 5
-  rolling-bounce simulate --seed 7 --report bounce.html    the same as a picture
-  rolling-bounce simulate --seeds 500 --faults all     messages lost, members killed, and more
-  rolling-bounce simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force    a path that is broken
-  rolling-bounce simulate --world levels --seeds 500   finalized levels of a group of ours
-  rolling-bounce simulate --world kraft --seed 7       brokers and controllers, feature levels
-  rolling-bounce simulate --world kraft --seeds 5000 --scenario downgrade
-
+_NOTES = f"""
 \b
 The trace has a lane per thread:
   {LEGEND}
 
-\b
 The same seed with the same options gives the same bytes, on every machine.
-Exit status: 0 no rule was broken, 1 one was, 2 wrong usage or an impossible path, 3 the report
-cannot be made.
 """
+_EXAMPLES = """
+PROGRAM simulate --seed 7  # one bounce of a drawn pair, its trace
+PROGRAM simulate --seeds 10000  # ten thousand of them, a summary
+PROGRAM simulate --seed 7 --from 3.1 --to native --members 5
+PROGRAM simulate --seed 7 --report bounce.html  # the same as a picture
+PROGRAM simulate --seeds 500 --faults all  # losses, crashes
+PROGRAM simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force  # broken
+PROGRAM simulate --world levels --seeds 500  # levels of a group
+PROGRAM simulate --world kraft --seed 7  # brokers and controllers
+PROGRAM simulate --world kraft --seeds 5000 --scenario downgrade
+"""
+_EXITS = {
+    0: "no rule was broken",
+    1: "one was",
+    2: "an impossible path",
+    3: "the report cannot be made",
+}
 
 
-@click.command(epilog=_EPILOG, context_settings=CONTEXT)
-@click.option("--seed", type=click.IntRange(0), help="Run this one and print its trace.")
-@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Run seeds 0 to N-1, sum up.")
-@group_options(drawn=True, members=MAX_MEMBERS, threads=64)
-@partitions_option()
-@click.option(
-    "--faults",
-    default="none",
-    show_default=True,
-    help=f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
-    f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default.",
+@click.command(
+    "simulate",
+    cls=Command,
+    short_help="Bounce simulated groups, thousands of them, and look for a broken rule.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
 )
-@click.option("--offline", is_flag=True, help="Stop all, start all, without upgrade.from.")
-@click.option("--force", is_flag=True, help="One bounce without a pin, come what may.")
+@click.option("--seed", type=click.IntRange(0), help="Run this one and print its trace.")
+@seeds_option()
+@group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
+@partitions_option()
+@faults_option(
+    f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
+    f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default."
+)
+@offline_option
+@force_option
 @click.option(
     "--world",
     type=click.Choice(["group", "levels", "kraft"]),
@@ -102,8 +111,8 @@ cannot be made.
 @click.option("--scenario", type=click.Choice(SCENARIOS), help="Of kraft; drawn by default.")
 @click.option("--controllers", type=click.IntRange(1, 5), help="Of kraft: 1, 3 or 5; drawn.")
 @click.option("--brokers", type=click.IntRange(1, 9), help="Of kraft; drawn by default.")
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes for --seeds; all cores.")
-@format_option(default=None, said="Default: text for --seed, json for --seeds.")
+@workers_option
+@format_option(default=None, said="; by default text for --seed, json for --seeds")
 @report_option
 def simulate(**given: Any) -> None:
     """Bounce a simulated group, thousands of times, and say which rule was ever broken.

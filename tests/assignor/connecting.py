@@ -8,9 +8,10 @@ import click
 from click.testing import CliRunner
 
 from assignor.cli.connect import connect_options, connected, target_of
+from assignor.cli.lazy import Command
 
 
-@click.command
+@click.command(cls=Command)
 @connect_options
 def nodes(bootstrap_server, command_config, timeout):
     async def ask(admin):

@@ -63,7 +63,7 @@ def test_a_certificate_that_is_not_trusted_is_said(tmp_path):
     with listener(shake_hands) as server:
         done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
     assert done.exit_code == 3
-    assert done.stderr.startswith(f"Error: no broker can be reached: {server}: its certificate is")
+    assert done.stderr.startswith(f"nodes: no broker can be reached: {server}: its certificate is")
     assert "not trusted: self-signed certificate" in done.stderr
 
 
@@ -196,7 +196,7 @@ def test_a_wrong_password_is_said_at_once(login):
     assert refusing.tokens == [b"ann\0ann\0secret"]
     assert done.exit_code == 1
     assert done.stderr == (
-        f"Error: no broker lets this user in: {server}: user name or password is refused (PLAIN); "
+        f"nodes: no broker lets this user in: {server}: user name or password is refused (PLAIN); "
         "look at sasl.jaas.config.\n"
     )
 

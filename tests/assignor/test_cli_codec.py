@@ -8,9 +8,8 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
-from assignor.cli import codec
+from assignor.cli import codec, text
 from assignor.cli.codec import decode, encode
 from encoding import (
     Assignment,
@@ -102,12 +101,12 @@ def test_names_with_half_a_pair_are_printed_as_escapes():
 
 
 def test_a_terminal_gets_a_table(monkeypatch):
-    monkeypatch.setattr(codec, "_is_terminal", lambda: True)
-    monkeypatch.setattr(codec, "Console", lambda: Console(width=160))
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "160")):
+        monkeypatch.setenv(name, value)
     result = call(decode, "--kind", "subscription", "--hex", TAGGED)
     assert "┃" in result.stdout
     assert "client_tags[0].key" in result.stdout
-    monkeypatch.setattr(codec, "_TABLE_LIMIT", 3)
+    monkeypatch.setattr(text, "_TABLE_LIMIT", 3)
     assert "┃" not in call(decode, "--kind", "subscription", "--hex", TAGGED).stdout
 
 
@@ -136,7 +135,7 @@ def test_bad_input_is_one_sentence_on_stderr_and_status_2(arguments, said):
     assert result.exit_code == 2
     assert result.stdout == ""
     assert said in result.stderr
-    assert result.stderr.count("Error: ") == 1
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_a_file_that_is_too_long_is_refused(monkeypatch):
@@ -271,8 +270,8 @@ def test_native_bodies_are_listed_and_keys_of_later_ones_are_unknown(monkeypatch
         assert result.exit_code == 0
         assert "texts_by_name" in result.stdout
         assert ("key 25 (unknown)" in result.stdout) is (version == 103)
-    monkeypatch.setattr(codec, "_is_terminal", lambda: True)
-    monkeypatch.setattr(codec, "Console", lambda: Console(width=160))
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "160")):
+        monkeypatch.setenv(name, value)
     assert "┃ key" in call(decode, "--kind", "subscription", "--hex", data).stdout
 
 
@@ -320,6 +319,6 @@ def test_encode_fills_in_the_latest_version_of_the_family_that_is_asked_for():
 
 def test_help_shows_examples():
     for command in (decode, encode):
-        text = call(command, "--help").stdout
-        assert "Example" in text
-        assert f"assignor {command.name}" in text
+        said = call(command, "--help").stdout
+        assert "Examples:" in said
+        assert f" {command.name} --jsonl" in said

@@ -47,7 +47,7 @@ def test_where_nobody_listens_every_server_is_named_at_once():
     done = run("--bootstrap-server", f"{first},{second}", "--timeout", "60")
     assert done.exit_code == 3
     assert done.stderr == (
-        f"Error: no broker can be reached: {first}: connection refused; "
+        f"nodes: no broker can be reached: {first}: connection refused; "
         f"{second}: connection refused.\n"
     )
 
@@ -69,7 +69,7 @@ def test_who_takes_connections_and_says_nothing_is_given_up_in_time():
         done = run("--bootstrap-server", server, "--timeout", "0.5")
     assert done.exit_code == 3
     assert done.stderr == (
-        f"Error: {server} takes connections, but no broker answered in 0.5 s; "
+        f"nodes: {server} takes connections, but no broker answered in 0.5 s; "
         "see whether it speaks PLAINTEXT (security.protocol).\n"
     )
 
@@ -80,7 +80,7 @@ def test_what_the_cluster_forbids_ends_with_status_1():
         done = run("--bootstrap-server", broker.bootstrap_servers[0])
     assert done.exit_code == 1
     assert done.stderr == (
-        "Error: not authorized to describe the cluster (CLUSTER_AUTHORIZATION_FAILED); "
+        "nodes: not authorized to describe the cluster (CLUSTER_AUTHORIZATION_FAILED); "
         "ask for the permission.\n"
     )
 

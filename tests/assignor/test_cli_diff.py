@@ -42,8 +42,8 @@ def test_a_join_says_who_waits_what_warms_up_and_why():
     assert "its band is 2" in text
 
 
-def test_every_task_has_its_reason_with_all():
-    text = call("--problem", "-", "--all", problem=JOIN).stdout
+def test_every_task_has_its_reason_with_tasks():
+    text = call("--problem", "-", "--tasks", problem=JOIN).stdout
     assert text.count("aaaaaaaa has 4 stateful tasks to keep") == 2
 
 
@@ -94,7 +94,7 @@ def test_what_makes_no_sense_is_one_sentence_and_exit_status_2(files):
     assert "second: B has no line of that name" in missing.stderr
     assert "join:" in missing.stdout
     fresh = call(a, a, "--name", "nope")
-    assert "no problem 'nope'" in fresh.stderr
+    assert "no group 'nope'" in fresh.stderr
     assert call("--problem", files("e", {}), "--format", "json").exit_code == 2
 
 

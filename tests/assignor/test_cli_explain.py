@@ -96,7 +96,7 @@ def test_one_problem_is_chosen_by_name():
     assert call("--name", "other", lines=[JOIN, other]).stdout.startswith("other:")
     missing = call("--name", "nope")
     assert missing.exit_code == 2
-    assert "no problem 'nope' in the file" in missing.stderr
+    assert "no group 'nope' in the file" in missing.stderr
 
 
 def test_what_makes_no_sense_is_said_and_the_rest_is_explained():
@@ -111,7 +111,7 @@ def test_what_makes_no_sense_is_said_and_the_rest_is_explained():
 
 
 def test_help_has_examples_and_the_group_lists_the_command():
-    assert "assignor explain --problem groups.jsonl" in call("--help").stdout
+    assert "explain --problem groups.jsonl" in call("--help").stdout
     listed = CliRunner().invoke(main, ["--help"]).stdout
     assert "explain" in listed
     assert "diff" in listed

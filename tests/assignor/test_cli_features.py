@@ -151,7 +151,7 @@ def test_a_user_without_the_right_hears_it_in_one_sentence(broker, features):
 def test_no_broker_is_the_surroundings_fault(features):
     status, _, err = features("describe", where=("--bootstrap-server", "127.0.0.1:1"))
     assert status == 3
-    assert err == "Error: no broker can be reached: 127.0.0.1:1: connection refused.\n"
+    assert err == "assignor: no broker can be reached: 127.0.0.1:1: connection refused.\n"
 
 
 def test_places_do_not_mix(features, tmp_path):
@@ -167,7 +167,7 @@ def test_places_do_not_mix(features, tmp_path):
 def test_levels_of_a_group_live_in_a_compacted_topic(broker, features):
     status, out, err = features("upgrade", "--group", "g", "--feature", "assignment.protocol=11")
     assert (status, out) == (0, "assignment.protocol was upgraded to 11 (v11)\n")
-    assert err == "group g has no members now: nobody was asked\n"
+    assert err == "warning: group g has no members now: nobody was asked\n"
     topic = broker.call(lambda running: running.cluster.catalog.topic("g-feature-levels"))
     assert topic.configs["cleanup.policy"] == "compact"
     assert len(topic.partitions) == 1
@@ -261,5 +261,5 @@ def test_levels_of_a_folder_are_changed_and_what_is_lost_is_told(features, tmp_p
     status, out, err = features("downgrade", "--metadata", "1", "--unsafe", "--yes", where=where)
     assert status == 0
     assert "was downgraded from 2 to 1" in out
-    assert err.startswith("dropped: what 1 members support (m1)")
+    assert err.startswith("warning: dropped: what 1 members support (m1)")
     assert features("describe", where=where)[0] == 0

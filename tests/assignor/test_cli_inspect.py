@@ -110,7 +110,7 @@ def test_an_unknown_group_is_one_sentence_and_status_1(placed):
     done = inspect(placed, "--group", "nobody")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == (
-        "Error: group nobody is not known to the cluster, or was removed; "
+        "assignor: group nobody is not known to the cluster, or was removed; "
         "--all lists those there are.\n"
     )
 
@@ -206,7 +206,7 @@ def test_a_group_that_may_not_be_described_ends_with_status_1(placed, pinned):
     done = inspect(placed, "--group", pinned)
     assert done.exit_code == 1
     assert done.stderr == (
-        f"Error: not authorized to describe group {pinned} (GROUP_AUTHORIZATION_FAILED); "
+        f"assignor: not authorized to describe group {pinned} (GROUP_AUTHORIZATION_FAILED); "
         "ask for the permission.\n"
     )
 
@@ -267,5 +267,5 @@ def test_where_no_broker_is_it_ends_with_status_3():
     )
     assert done.exit_code == 3
     assert done.stderr == (
-        f"Error: no broker can be reached: 127.0.0.1:{port}: connection refused.\n"
+        f"assignor: no broker can be reached: 127.0.0.1:{port}: connection refused.\n"
     )

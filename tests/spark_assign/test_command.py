@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from assignor import ConfigError
 from spark_assign.cli import main
-from spark_assign.command import sentence_of, settings_of
+from spark_assign.command import frozen_settings, sentence_of
 from spark_assign.errors import SparkUnavailable
 from spark_assign.session import find_java, session
 from spark_assign.whatif_report import page_of, short
@@ -74,12 +74,12 @@ def test_what_spark_says_becomes_one_sentence(text):
 
 def test_settings_are_values_and_lists_can_be_keys():
     given = ("num.standby.replicas=2", "rack.aware.assignment.tags=zone,cluster")
-    assert settings_of(given) == (
+    assert frozen_settings(given) == (
         ("num.standby.replicas", 2),
         ("rack.aware.assignment.tags", ("zone", "cluster")),
     )
     with pytest.raises(ConfigError, match="write KEY=VALUE"):
-        settings_of(("x",))
+        frozen_settings(("x",))
 
 
 def fake_java(tmp_path, version):

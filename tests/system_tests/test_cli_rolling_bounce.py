@@ -17,7 +17,7 @@ def test_help_shows_the_subcommands_without_loading_them():
 def test_help_of_live_has_examples_the_legend_and_the_exit_status():
     result = run("live", "--help")
     assert result.exit_code == 0
-    for text in ("--from 3.1 --to native", "* leads", "Exit status: 0 the verdict is good"):
+    for text in ("--from 3.1 --to native", "* leads", "0  the verdict is good"):
         assert text in result.stdout
 
 
@@ -39,7 +39,7 @@ def test_help_of_live_has_examples_the_legend_and_the_exit_status():
         ("--from 2.0.1 --to 2.3.0", "KAFKA-8649"),
         ("--from 2.0 --to 4.0", "stop over at one of 3.5"),
         ("--from 3.1 --to native --rate nan", "rate"),
-        ("--from 3.1 --to native --frm 2", "No such option"),
+        ("--from 3.1 --to native --frm 2", "no such option"),
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(arguments, expected):

@@ -4,11 +4,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from assignor.cli import Command
 from system_tests.cli import main
 from system_tests.command_options import given_again, group_options, partitions_option, refuse
 
 
-@click.command("grow")
+@click.command("grow", cls=Command)
 @group_options(members=5, threads=2)
 @partitions_option(said=", to begin with")
 def grow(**given):
@@ -29,10 +30,10 @@ def test_what_was_given_is_given_again_and_defaults_are_not():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("--from 1.1", "Missing option '--to'"),
+        ("--from 1.1", "missing option '--to'"),
         ("--from 1.1 --to 2.0 --members 6", "6 is not in the range 1<=x<=5"),
         ("--from 1.1 --to 2.0 --threads 3", "3 is not in the range 1<=x<=2"),
-        ("--from 1.1 --to 2.0 --members 5", "rolling-bounce: no more of them; take 4"),
+        ("--from 1.1 --to 2.0 --members 5", "grow: no more of them; take 4."),
     ],
 )
 def test_what_does_not_fit_ends_with_2(arguments, expected):

@@ -26,7 +26,7 @@ def plan(*words):
 
 
 def test_members_partitions_and_release_come_from_the_file(saved):
-    made = json.loads(plan("--group", saved("natives"), "--to", "next").output)
+    made = json.loads(plan("--problem", saved("natives"), "--to", "next").output)
     asked = json.loads(
         plan("--from", "native", "--to", "next", "--members", 3, "--partitions", 4).output
     )
@@ -36,7 +36,7 @@ def test_members_partitions_and_release_come_from_the_file(saved):
 
 def test_options_win_over_the_file(saved):
     file = saved("natives")
-    made = plan("--group", file, "--to", "next", "--members", 5, "--partitions", 2).output
+    made = plan("--problem", file, "--to", "next", "--members", 5, "--partitions", 2).output
     assert (
         made == plan("--from", "native", "--to", "next", "--members", 5, "--partitions", 2).output
     )
@@ -44,21 +44,21 @@ def test_options_win_over_the_file(saved):
 
 def test_where_several_releases_fit_one_has_to_be_said(saved):
     file = saved("two-3.9.1")
-    done = plan("--group", file, "--to", "4.1")
+    done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
     assert "members of the saved group are of 3.4.0 to 4.3.1; say with --from" in done.stderr
-    assert json.loads(plan("--group", file, "--from", "3.9.1", "--to", "4.1").output)["rolling"]
+    assert json.loads(plan("--problem", file, "--from", "3.9.1", "--to", "4.1").output)["rolling"]
 
 
 def test_a_release_that_members_do_not_run_is_refused(saved):
-    done = plan("--group", saved("two-3.9.1"), "--from", "2.3.1", "--to", "4.1")
+    done = plan("--problem", saved("two-3.9.1"), "--from", "2.3.1", "--to", "4.1")
     assert done.exit_code == 2
     assert "jvm0, jvm1 of the saved group wrote what 2.3.1 does not write" in done.stderr
     assert "but 3.4.0 to 4.3.1" in done.stderr
 
 
 def test_a_group_of_several_programs_is_said_to_be_one(saved):
-    done = plan("--group", saved("old-2.3.1"), "--to", "4.1")
+    done = plan("--problem", saved("old-2.3.1"), "--to", "4.1")
     assert done.exit_code == 2
     assert "members of the saved group differ: " in done.stderr
     assert "2.1.0 to 2.3.1" in done.stderr
@@ -77,7 +77,7 @@ def test_files_that_are_none_are_refused(tmp_path, content, said):
     file = tmp_path / "group.json"
     if content is not None:
         file.write_text(content)
-    done = plan("--group", file, "--to", "4.1")
+    done = plan("--problem", file, "--to", "4.1")
     assert done.exit_code == 2
     assert said in done.stderr
 
@@ -85,4 +85,4 @@ def test_files_that_are_none_are_refused(tmp_path, content, said):
 def test_without_a_file_the_release_has_to_be_given():
     done = plan("--to", "4.1")
     assert done.exit_code == 2
-    assert "--from RELEASE, or --group FILE" in done.stderr
+    assert "--from RELEASE, or --problem FILE" in done.stderr
