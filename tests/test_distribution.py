@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 
 import pytest
 from packaging.requirements import Requirement
@@ -18,10 +19,11 @@ from tests.distribution.archives import (
     unpack,
     wheel_files,
 )
-from tests.distribution.checks import SCRIPTS, checks_for, front_door_check, wrong_with
+from tests.distribution.checks import SCRIPTS, WITH, checks_for, front_door_check, wrong_with
 from tests.distribution.environments import find_python, linked, workplace
 
 TEST = re.compile(r"system_tests/(.*/)?(test_[^/]*|conftest)\.py")
+FOR_DEVELOPERS = {"dev", "mutate"}
 NOT_FOR_THE_SDIST = (".ci/",)
 
 
@@ -81,6 +83,14 @@ def test_the_sdist_builds_the_same_wheel(archives, wheel, tmp_path):
 
 def test_front_doors_print_nothing_start_nothing_and_load_no_client(tmp_path):
     assert wrong_with(front_door_check(), sys.executable, tmp_path) is None
+
+
+def test_every_extra_and_every_python_that_is_promised_is_tried():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(WITH) == set(project["optional-dependencies"]) - FOR_DEVELOPERS
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    (tried,) = re.findall(r"^PYTHONS \?= (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert tried.split() == promised
 
 
 def test_a_python_that_is_not_there_is_not_found():

@@ -135,6 +135,7 @@ WITH = {
     "confluent": (Check(run="", code="import confluent_kafka"),),
     "metrics": (Check(run="", code="from assignor.observe_prometheus import PrometheusHook"),),
     "report": (_asks("rolling-bounce simulate --seed 7 --report bounce.html", ""),),
+    "soak": (Check(run="", code="import psutil"),),
     "spark": (
         _asks("spark-assign batch --in problem.json --out plans", ""),
         _asks("spark-assign simulate --seeds 4 --from 3.1 --to native --out found", ""),
