@@ -45,7 +45,7 @@ class FolderLevels:
 
 
 class LevelWatch:
-    """Looks at levels every minute or so, and when it is asked to.
+    """Looks at levels at once, and from then on every minute or so.
 
     Args:
         source: where to look; called on the thread.
@@ -71,9 +71,7 @@ class LevelWatch:
         self._dice = dice
         self._found = UNKNOWN_LEVELS
         self._said = ""
-        self._asked = True
-        self._closed = False
-        self._changed = threading.Condition()
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feature-levels", daemon=True)
 
     @property
@@ -85,42 +83,29 @@ class LevelWatch:
         """Begin to look."""
         self._thread.start()
 
-    def look(self) -> None:
-        """Have the thread look soon; returns at once."""
-        with self._changed:
-            self._asked = True
-            self._changed.notify_all()
-
     def close(self, timeout_s: float = 5.0) -> None:
         """End the thread; waits for a look under way at most so long."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        while self._wait():
-            try:
-                levels = self._source()
-            except Exception as error:  # noqa: BLE001 a client may raise anything; the group goes on
-                self._failed(error)
-                continue
-            self._said = ""
-            newest = newest_levels((self._found, levels))
-            if newest != self._found:
-                self._found = newest
-                self._on_levels(newest)
+        while not self._closed.is_set():
+            self._look()
+            spread = 1 + _SPREAD * (2 * self._dice() - 1)
+            self._closed.wait(max(self._every_s * spread, _LEAST_BETWEEN_S))
 
-    def _wait(self) -> bool:
-        """Until it is time to look; False when closed."""
-        spread = 1 + _SPREAD * (2 * self._dice() - 1)
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._asked or self._closed, max(self._every_s * spread, _LEAST_BETWEEN_S)
-            )
-            self._asked = False
-            return not self._closed
+    def _look(self) -> None:
+        try:
+            levels = self._source()
+        except Exception as error:  # noqa: BLE001 a client may raise anything; the group goes on
+            self._failed(error)
+            return
+        self._said = ""
+        newest = newest_levels((self._found, levels))
+        if newest != self._found:
+            self._found = newest
+            self._on_levels(newest)
 
     def _failed(self, error: Exception) -> None:
         known = isinstance(error, RebalanceError)

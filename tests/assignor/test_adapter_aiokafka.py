@@ -31,6 +31,7 @@ from encoding import (
     decode_subscription,
     encode_assignment,
 )
+from tests.assignor.adapter_members import Listener, cluster
 from tests.assignor.groups import TOPOLOGY, start
 
 
@@ -53,29 +54,6 @@ class Coordinator:
 
     async def _on_join_complete(self, generation, member_id, protocol, answer):
         self.completed.append(answer)
-
-
-class Listener(TasksListener):
-    def __init__(self):
-        self.calls = []
-
-    def on_tasks_assigned(self, active, standby):
-        self.calls.append(("assigned", sorted(active)))
-
-    def on_tasks_revoked(self, active, standby):
-        self.calls.append(("revoked", sorted(active)))
-
-    def on_tasks_lost(self, active, standby):
-        self.calls.append(("lost", sorted(active)))
-
-    def on_error(self, why):
-        self.calls.append(("error", why))
-
-
-def cluster(**counts):
-    return SimpleNamespace(
-        partitions_for_topic=lambda topic: set(range(counts[topic])) if topic in counts else None
-    )
 
 
 def consumer_of(*assignors, group_id="g", instance=None):

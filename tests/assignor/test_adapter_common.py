@@ -6,32 +6,15 @@ from uuid import UUID
 
 from kafka import TopicPartition
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.protocol.consumer.metadata import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-)
 
-from assignor import Outcome, RebalanceHook, TasksListener
+from assignor import Outcome, RebalanceHook
 from assignor.adapters.kafka_python import StreamsAssignor
 from encoding import TaskId, decode_subscription
+from tests.assignor.adapter_members import Listener, cluster, joined, on_the_wire
 from tests.assignor.groups import TOPOLOGY
 
 TASKS = [TaskId(0, number) for number in range(4)]
-CLUSTER = SimpleNamespace(partitions_for_topic=lambda _: {0, 1, 2, 3})
-
-
-class Listener(TasksListener):
-    def __init__(self):
-        self.calls = []
-
-    def on_tasks_assigned(self, active, standby):
-        self.calls.append(("assigned", sorted(active)))
-
-    def on_tasks_revoked(self, active, standby):
-        self.calls.append(("revoked", sorted(active)))
-
-    def on_tasks_lost(self, active, standby):
-        self.calls.append(("lost", sorted(active)))
+CLUSTER = cluster(lines=4)
 
 
 class Member:
@@ -63,11 +46,10 @@ class Member:
         self.rejoins += 1
 
     def joined(self, name):
-        wire = self.assignor.metadata({"lines"}).encode()
-        return SimpleNamespace(member_id=name, metadata=ConsumerProtocolSubscription.decode(wire))
+        return joined(self.assignor, name)
 
     def take(self, answer, generation=1):
-        answer = ConsumerProtocolAssignment.decode(answer.encode())
+        answer = on_the_wire(answer)
         self.assignor.on_assignment(answer, generation)
         self.owned = {TopicPartition(p.topic, p.partition) for p in answer.partitions()}
 

@@ -4,16 +4,13 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
-from kafka.protocol.consumer.metadata import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-)
 
 from assignor import MissingSourceTopic, TasksListener, Topology, TopologyError
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.embedding import ProcessDirectory
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription
 from probing import PersistedSettings
+from tests.assignor.adapter_members import Coordinator, cluster, joined, on_the_wire
 from tests.assignor.embedding.clusters import CHANGELOG, Cluster, until
 
 TOPOLOGY = (
@@ -23,18 +20,6 @@ TOPOLOGY = (
     .add_state_store("counts", processors=["c"])
 )
 TASKS = [TaskId(0, 0), TaskId(0, 1)]
-
-
-class Coordinator:
-    def __init__(self):
-        self.requests = 0
-        self._generation = SimpleNamespace(generation_id=1)
-
-    def request_rejoin(self):
-        self.requests += 1
-
-    def rebalance_in_progress(self):
-        return False
 
 
 class Listener(TasksListener):
@@ -68,17 +53,10 @@ def member():
 
 def rebalance(*assignors, partitions=2):
     """One generation, led by the first."""
-    joined = [
-        SimpleNamespace(
-            member_id=f"m{number}",
-            metadata=ConsumerProtocolSubscription.decode(one.metadata({"words"}).encode()),
-        )
-        for number, one in enumerate(assignors)
-    ]
-    cluster = SimpleNamespace(partitions_for_topic=lambda _: set(range(partitions)) or None)
-    answers = assignors[0].assign(cluster, joined)
+    group = [joined(one, f"m{number}", "words") for number, one in enumerate(assignors)]
+    answers = assignors[0].assign(cluster(words=partitions), group)
     for number, one in enumerate(assignors):
-        one.on_assignment(ConsumerProtocolAssignment.decode(answers[f"m{number}"].encode()), 1)
+        one.on_assignment(on_the_wire(answers[f"m{number}"]), 1)
 
 
 def test_no_task_before_its_changelog_and_a_rebalance_as_soon_as_it_is_there(member):

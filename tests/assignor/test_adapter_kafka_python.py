@@ -1,12 +1,10 @@
 """The kafka-python adapter, driven with kafka-python's own protocol values and no network."""
 
 from types import SimpleNamespace
-from uuid import UUID
 
 import pytest
 from kafka.protocol.consumer.metadata import (
     ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
 )
 
 from assignor import (
@@ -23,69 +21,8 @@ from assignor import (
     Topology,
 )
 from assignor.adapters.followup import FollowupTimer
-from assignor.adapters.kafka_python import StreamsAssignor
 from encoding import Assignment, TaskId, decode_subscription, encode_assignment
-from tests.assignor.groups import TOPOLOGY
-
-
-class Coordinator:
-    """Stands for kafka-python's coordinator: counts requests, can be busy or out of the group."""
-
-    def __init__(self):
-        self.requests = 0
-        self.busy = False
-        self._generation = SimpleNamespace(generation_id=1)
-
-    def request_rejoin(self):
-        self.requests += 1
-
-    def rebalance_in_progress(self):
-        return self.busy
-
-
-class Listener(TasksListener):
-    def __init__(self):
-        self.calls = []
-
-    def on_tasks_assigned(self, active, standby):
-        self.calls.append(("assigned", sorted(active)))
-
-    def on_tasks_revoked(self, active, standby):
-        self.calls.append(("revoked", sorted(active)))
-
-    def on_error(self, why):
-        self.calls.append(("error", why))
-
-
-def cluster(**counts):
-    return SimpleNamespace(
-        partitions_for_topic=lambda topic: set(range(counts[topic])) if topic in counts else None
-    )
-
-
-def made(*, number=1, release="native", topology=TOPOLOGY, **options):
-    seen = []
-    assignor = StreamsAssignor(
-        topology,
-        application_id="app",
-        process_id=UUID(int=number),
-        observer=seen.append,
-        release=release,
-        **options,
-    )
-    coordinator = Coordinator()
-    assignor.attach(SimpleNamespace(_coordinator=coordinator))
-    return assignor, coordinator, seen
-
-
-def joined(assignor, name):
-    """What the JoinGroup response shows the leader: bytes on the wire, decoded by the client."""
-    wire = assignor.metadata({"lines"}).encode()
-    return SimpleNamespace(member_id=name, metadata=ConsumerProtocolSubscription.decode(wire))
-
-
-def on_the_wire(answer):
-    return ConsumerProtocolAssignment.decode(answer.encode())
+from tests.assignor.adapter_members import Coordinator, Listener, cluster, joined, made, on_the_wire
 
 
 def test_a_rebalance_of_two_through_the_clients_own_bytes():

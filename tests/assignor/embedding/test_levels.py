@@ -6,11 +6,17 @@ from dataclasses import replace
 import pytest
 
 from assignor import MemberRefused
+from assignor.embedding import levels
 from assignor.embedding.levels import FolderLevels, LevelWatch
 from assignor.stores import FolderDisk, LogFormat, Note, StoreError, format_log, opened_log
 from encoding import decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
-from tests.assignor.test_adapter_kafka_python import cluster, joined, made, on_the_wire
+from tests.assignor.adapter_members import cluster, joined, made, on_the_wire
+
+
+@pytest.fixture(autouse=True)
+def looks_follow_each_other_at_once(monkeypatch):
+    monkeypatch.setattr(levels, "_LEAST_BETWEEN_S", 0.001)
 
 
 def at(level, epoch):
@@ -44,11 +50,15 @@ def watch(source, **options):
     return one, found, errors, told
 
 
-def looked(assignor, source):
+def watching(source, **options):
+    """A member of kafka-python that looks at a source all the time."""
+    return made(level_source=source, level_poll_s=0.01, **options)
+
+
+def looked(source):
     """Wait until a whole look has been taken in: the one before the second from here."""
-    assert source.looks.acquire(timeout=30)
-    assignor._levels.look()
-    assert source.looks.acquire(timeout=30)
+    for _ in range(2):
+        assert source.looks.acquire(timeout=30)
 
 
 def test_a_look_comes_at_once_and_then_in_the_rhythm_that_was_asked_for():
@@ -99,9 +109,9 @@ class Timer:
 
 def test_new_levels_make_the_leader_rejoin_and_nobody_else():
     sources = [Source(at(11, 1)), Source(at(11, 1))]
-    pair = [made(number=n + 1, level_source=s)[0] for n, s in enumerate(sources)]
+    pair = [watching(s, number=n + 1)[0] for n, s in enumerate(sources)]
     for one, source in zip(pair, sources, strict=True):
-        looked(one, source)
+        looked(source)
         one._timer = Timer()
     settled(*pair)
     for one in pair:
@@ -115,8 +125,8 @@ def test_new_levels_make_the_leader_rejoin_and_nobody_else():
 
 def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
     source = Source(at(11, 1))
-    (ours, _, _), (jvm, _, _) = made(level_source=source), made(number=2, release="3.9.1")
-    looked(ours, source)
+    (ours, _, _), (jvm, _, _) = watching(source), made(number=2, release="3.9.1")
+    looked(source)
     ours._timer = Timer()
     settled(ours, jvm, leader=1)
     ours._levels_found(at(101, 2))
@@ -128,8 +138,8 @@ def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
 
 def test_what_was_found_is_written_with_the_next_subscription_whoever_leads():
     source = Source(at(9, 3))
-    (one, _, _), (leader, _, _) = made(number=1, level_source=source), made(number=2)
-    looked(one, source)
+    (one, _, _), (leader, _, _) = watching(source), made(number=2)
+    looked(source)
     assert decode_subscription(joined(one, "x").metadata.user_data).version == 9
     settled(one, leader, leader=1)
     assert leader.levels == at(9, 3)
@@ -148,8 +158,8 @@ def test_a_group_that_holds_back_stays_at_11_until_somebody_finalizes_a_level():
 
 def test_a_member_below_the_level_does_not_join_and_says_what_to_do():
     source = Source(at(102, 1))
-    one, _, _ = made(level_source=source)
-    looked(one, source)
+    one, _, _ = watching(source)
+    looked(source)
     with pytest.raises(MemberRefused, match=r"start it with a release that supports that"):
         one.metadata({"lines"})
     assert "assignment.protocol=102" in one.failed
