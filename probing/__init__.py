@@ -20,7 +20,7 @@ from probing.events import (
 from probing.followups import FOLLOWUP_RULES
 from probing.leader import LeaderDecision, decide_answers
 from probing.leader_rules import LEADER_RULES, Answer, Content, MemberVersions
-from probing.levels import member_ranges, protocol_level
+from probing.levels import HELD_BACK, member_ranges, protocol_level
 from probing.member import member_step
 from probing.member_rules import MEMBER_RULES
 from probing.member_state import (
@@ -112,6 +112,7 @@ __all__ = [
     "EARLIEST_NATIVE_VERSION",
     "EARLIEST_PROBEABLE_VERSION",
     "FOLLOWUP_RULES",
+    "HELD_BACK",
     "LEADER_RULES",
     "MEMBER_RULES",
     "NATIVE_ANSWER_RULES",

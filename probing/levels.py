@@ -2,17 +2,27 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
+from encoding import KAFKA_VERSIONS
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
+    FIRST_EPOCH,
     FinalizedLevels,
+    JoinDecision,
     JoinNumbers,
     LevelRange,
     NodeSupport,
+    Role,
     decide_join,
     native_features,
 )
 from probing.versions import greatest_known_version
+
+HELD_BACK: Final = FinalizedLevels(
+    levels={ASSIGNMENT_PROTOCOL: max(KAFKA_VERSIONS)}, epoch=FIRST_EPOCH
+)
+"""What a group that holds back goes by, until the first level is finalized."""
 
 
 def protocol_level(levels: FinalizedLevels) -> int | None:
@@ -36,7 +46,9 @@ def member_ranges(versions: tuple[int, ...]) -> dict[str, LevelRange]:
     return native_features(versions).whole_ranges()
 
 
-def unmet_levels(name: str, versions: tuple[int, ...], levels: FinalizedLevels) -> str | None:
+def unmet_levels(
+    name: str, versions: tuple[int, ...], levels: FinalizedLevels
+) -> JoinDecision | None:
     """Return why a member with these versions cannot go by the levels, None where it can.
 
     Args:
@@ -45,13 +57,11 @@ def unmet_levels(name: str, versions: tuple[int, ...], levels: FinalizedLevels) 
         levels: finalized.
     """
     numbers = JoinNumbers(
-        node=NodeSupport(node_id=name, ranges=member_ranges(versions)),
+        node=NodeSupport(
+            node_id=f"of release {name}", role=Role.MEMBER, ranges=member_ranges(versions)
+        ),
         finalized=levels,
         table=native_features(),
     )
-    if decide_join(numbers).is_accepted:
-        return None
-    return (
-        f"a member of release {name} cannot join: finalized is {numbers.lacking_said}; start it"
-        " with a release that supports that, or lower the level first"
-    )
+    decision = decide_join(numbers)
+    return None if decision.is_accepted else decision

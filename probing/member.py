@@ -70,17 +70,17 @@ def _take_levels(
     state: MemberState, levels: FinalizedLevels, commands: tuple[Command, ...]
 ) -> tuple[MemberState, tuple[Command, ...]]:
     """Go by the levels of an answer, and say so where they change what is written next."""
-    told = newest_levels((state.levels, levels))
-    after = go_by(state, told)
+    after = go_by(state, levels)
     if after.refusal is not None:
         return after, (after.refusal,)
-    used = capped_version(after.all_versions, after.used_version, protocol_level(told))
+    level = protocol_level(after.levels)
+    used = capped_version(after.all_versions, after.used_version, level)
     if used == state.used_version:
         return after, commands
     capped = WriteNextTime(
         used_version=used,
         rule="finalized level",
-        why=f"the protocol is finalized at level {protocol_level(told)} since epoch {told.epoch};"
+        why=f"the protocol is finalized at level {level} since epoch {after.levels.epoch};"
         f" write version {used} next time instead of {state.used_version}",
     )
     return replace(after, used_version=used), (*commands, capped)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from probing.events import Refuse
-from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels, adopt_levels, newest_levels
 from probing.levels import capped_version, protocol_level, unmet_levels
 from probing.models import MemberModel
 from probing.releases import Release, ReleaseError
@@ -57,6 +57,11 @@ class MemberState:
     def all_versions(self) -> tuple[int, ...]:
         """Return every version that the member reads and writes."""
         return (*self.known_versions, *self.native_versions)
+
+    @property
+    def known_levels(self) -> FinalizedLevels:
+        """Return the newest finalized levels that the member has heard of."""
+        return newest_levels((self.levels, self.polled))
 
     @property
     def latest_version(self) -> int:
@@ -146,13 +151,14 @@ def start_member(
 
 def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
     """Return the member with the levels adopted if they are newer: nothing above is written."""
-    if levels.epoch <= state.levels.epoch:
+    adopted = adopt_levels(state.levels, levels)
+    if adopted == state.levels:
         return state
-    why = unmet_levels(state.release_name, state.all_versions, levels)
-    if why is not None:
-        return replace(state, refusal=Refuse(rule="lacks a finalized level", why=why))
-    used = capped_version(state.all_versions, state.used_version, protocol_level(levels))
-    return replace(state, levels=levels, used_version=used)
+    unmet = unmet_levels(state.release_name, state.all_versions, adopted)
+    if unmet is not None:
+        return replace(state, refusal=Refuse(rule=unmet.rule, why=unmet.why))
+    used = capped_version(state.all_versions, state.used_version, protocol_level(adopted))
+    return replace(state, levels=adopted, used_version=used)
 
 
 def begin_subscription(state: MemberState) -> MemberState:

@@ -34,24 +34,19 @@ from assignor.placing import LeaderKnowledge
 from assignor.state import Strategy
 from assignor.subscriptions import GroupMember
 from assignor.topology import Topology
-from encoding import KAFKA_VERSIONS, AssignorError
-from probing import PersistedSettings, protocol_level
+from encoding import AssignorError
+from probing import HELD_BACK, PersistedSettings, protocol_level
 from probing.features import (
-    ASSIGNMENT_PROTOCOL,
-    FIRST_EPOCH,
     PERSISTENT_METADATA,
     UNKNOWN_LEVELS,
     FinalizedLevels,
     LookNumbers,
     decide_look,
-    newest_levels,
 )
 
 _log = logging.getLogger(__name__)
 
 KAFKA_STREAMS_TOPICS = InternalTopicSettings()
-HELD_BACK = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: max(KAFKA_VERSIONS)}, epoch=FIRST_EPOCH)
-"""What a group that holds back goes by, until the first level is finalized."""
 
 
 class EmbeddedAssignor(SharedAssignor):
@@ -239,10 +234,7 @@ class EmbeddedAssignor(SharedAssignor):
         return self._at_hand.partition_counts
 
     def _knowledge(self, group: Sequence[GroupMember]) -> LeaderKnowledge:
-        state = self._member.state
-        known = replace(
-            super()._knowledge(group), levels=newest_levels((state.levels, state.polled))
-        )
+        known = replace(super()._knowledge(group), levels=self._member.state.known_levels)
         if self._at_hand is None:
             return known
         return replace(

@@ -38,11 +38,6 @@ class UpdateNumbers:
         return max(self.update.level, 0)
 
     @property
-    def new_name(self) -> str:
-        """Return how people call the level wanted."""
-        return self.view.table.level_name(self.name, self.new)
-
-    @property
     def feature(self) -> Feature | None:
         """Return the feature, None if the controller does not know it."""
         return self.view.table.find(self.name)

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from probing import HELD_BACK
 from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
-from system_tests.levels.world import HELD_BACK, PARTITIONS, Seen, What
+from system_tests.levels.world import PARTITIONS, Seen, What
 from system_tests.sim import Broken
 
+_HELD_VERSION: Final = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
 _LATEST: Final = {"native": 101, "next": 102}
 _Finding = tuple[int, str]
 
@@ -71,11 +73,10 @@ def _capped(seen: Sequence[Seen]) -> Iterator[_Finding]:
 
 def _held_back(seen: Sequence[Seen]) -> Iterator[_Finding]:
     """A group that holds back writes nothing of ours before the first level is finalized."""
-    held = any(one.what is What.STARTED and one.levels == HELD_BACK for one in seen)
-    for one in seen if held else ():
+    for one in seen if _holds_back(seen) else ():
         if one.what is What.UPDATED:
             return
-        if one.what is What.WROTE and one.version > HELD_BACK.level_of(ASSIGNMENT_PROTOCOL):
+        if one.what is What.WROTE and one.version > _HELD_VERSION:
             yield one.step, f"{one.who} writes version {one.version} in a group that holds back"
 
 
@@ -109,14 +110,17 @@ def _settles(seen: Sequence[Seen]) -> Iterator[_Finding]:
     lowest = min((_LATEST[releases[name]] for name in end.followers), default=0)
     last = _last(seen, What.FOLLOWED)
     wrote = _last(seen, What.WROTE)
-    held = any(one.what is What.STARTED and one.levels == HELD_BACK for one in seen)
-    cap = level or (HELD_BACK.level_of(ASSIGNMENT_PROTOCOL) if held and not end.levels.epoch else 0)
+    cap = level or (_HELD_VERSION if _holds_back(seen) and not end.levels.epoch else 0)
     for name in end.followers:
         if end.levels.epoch and last[name].levels != end.levels:
             yield end.step, f"{name} is at epoch {last[name].levels.epoch} at the end"
         wanted = min(lowest, cap) if cap else lowest
         if wrote[name].version != wanted:
             yield end.step, f"{name} writes version {wrote[name].version}, not {wanted}"
+
+
+def _holds_back(seen: Sequence[Seen]) -> bool:
+    return any(one.what is What.STARTED and one.levels == HELD_BACK for one in seen)
 
 
 def _last(seen: Sequence[Seen], what: What) -> dict[str, Seen]:

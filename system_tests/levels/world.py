@@ -24,12 +24,8 @@ from assignor import (
     assign_group,
     sticky,
 )
-from encoding import KAFKA_VERSIONS, TopicPartition
-from probing import (
-    RejoinNow,
-    find_release,
-    member_ranges,
-)
+from encoding import TopicPartition
+from probing import HELD_BACK, RejoinNow, find_release, member_ranges
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     PERSISTENT_METADATA,
@@ -42,7 +38,6 @@ from probing.features import (
     UpdateRequest,
     decide_update,
     native_features,
-    newest_levels,
 )
 from system_tests.sim import Scheduler
 
@@ -51,7 +46,6 @@ BROKERS: Final = 3
 MOST_MEMBERS: Final = 5
 MOST_ROUNDS: Final = 8
 PROTOCOL_LEVELS: Final = (4, 9, 11, 101, 102)
-HELD_BACK: Final = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: max(KAFKA_VERSIONS)}, epoch=0)
 _TOPOLOGY: Final = (
     Topology()
     .add_source("lines", topics=["lines"])
@@ -290,7 +284,7 @@ class LevelsWorld:
             ),
             blobs,
             {"lines": PARTITIONS},
-            knowledge=LeaderKnowledge(levels=newest_levels((state.levels, state.polled))),
+            knowledge=LeaderKnowledge(levels=state.known_levels),
             held_view=leader.view,
         )
         names = tuple(sorted(self._lives))

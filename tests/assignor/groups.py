@@ -15,7 +15,7 @@ from assignor import (
     sticky,
 )
 from probing import RejoinNow, find_release
-from probing.features import UNKNOWN_LEVELS, newest_levels
+from probing.features import UNKNOWN_LEVELS
 
 TOPOLOGY = (
     Topology()
@@ -98,8 +98,7 @@ class Group:
         }
 
     def knowledge(self, leader):
-        state = self.members[leader].state
-        return LeaderKnowledge(levels=newest_levels((state.levels, state.polled)))
+        return LeaderKnowledge(levels=self.members[leader].state.known_levels)
 
     def settle(self, leader, *, limit=10):
         """Rounds until nobody wants to rejoin; returns how many it took."""

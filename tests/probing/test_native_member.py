@@ -19,6 +19,7 @@ from probing import (
     start_member,
     subscription_version,
 )
+from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 
 
 def answered(state, received, common, **other):
@@ -71,8 +72,8 @@ def test_only_a_native_member_says_that_it_is_pinned():
         assert not free.pinned
 
 
-def by_us(state, received, next_version, *, read=True, **other):
-    native = NativeAnswer(next_version=next_version, subscription_read=read)
+def by_us(state, received, next_version, *, read=True, levels=UNKNOWN_LEVELS, **other):
+    native = NativeAnswer(next_version=next_version, subscription_read=read, levels=levels)
     return answered(state, received, max(received, 11), native=native, **other)
 
 
@@ -175,3 +176,16 @@ def test_an_answer_of_a_later_jvm_brings_a_native_member_down_to_11(received, co
     assert lowered.used_version == 11
     _, commands = answered(lowered, received, common)
     assert kinds(commands) == [Refuse]  # nobody may answer 12 to 11
+
+
+@pytest.mark.parametrize(
+    ("own", "said", "writes"), [(0, 9, 11), (9, 0, 9), (9, 11, 9), (11, 9, 11)]
+)
+def test_of_two_views_of_one_epoch_a_member_writes_by_its_own_and_by_no_other(own, said, writes):
+    mine, theirs = (
+        FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: level} if level else {}, epoch=3)
+        for level in (own, said)
+    )
+    member = start_member(find_release("native"), levels=mine)
+    later, _ = by_us(member, member.used_version, 11, levels=theirs)
+    assert (later.levels, later.used_version) == (mine, writes)
