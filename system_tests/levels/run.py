@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from system_tests.levels.checkers import check_levels
 from system_tests.levels.world import LevelsWorld, Seen
-from system_tests.sim import KEPT_TRACES, Broken, Chunk, Failure
+from system_tests.sim import Broken, Chunk, judge_seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +45,13 @@ def run_levels(options: LevelsOptions) -> LevelsOutcome:
 
 def run_levels_seeds(options: LevelsOptions, seeds: Sequence[int]) -> Chunk:
     """Run one group a seed."""
-    failures: list[Failure] = []
-    for seed in seeds:
-        outcome = run_levels(replace(options, seed=seed))
-        if outcome.ok:
-            continue
-        first = outcome.broken[0]
-        failures.append(
-            Failure(
-                seed=seed,
-                old="native",
-                new="next",
-                rule=first.rule,
-                sentence=first.sentence,
-                known=(),
-                replay=_replay(outcome.options),
-                lines=tuple(levels_lines(outcome)) if len(failures) < KEPT_TRACES else (),
-            )
-        )
-    return Chunk(seeds=len(seeds), failures=tuple(failures))
+    return judge_seeds(
+        seeds,
+        run=lambda seed: run_levels(replace(options, seed=seed)),
+        releases=lambda _: ("native", "next"),
+        replay=lambda outcome: _replay(outcome.options),
+        lines=levels_lines,
+    )
 
 
 def levels_lines(outcome: LevelsOutcome) -> list[str]:

@@ -4,7 +4,7 @@ from system_tests.sim.bounce import Bounce, Outcome, run_bounce
 from system_tests.sim.checkers import SAFETY, Broken, Evidence, SafetyRule, check_step, check_trace
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.document import outcome_document
-from system_tests.sim.fleet import KEPT_TRACES, Chunk, Failure, run_fleet, run_seeds
+from system_tests.sim.fleet import Chunk, Failure, judge_seeds, run_fleet, run_seeds
 from system_tests.sim.known import KNOWN, Shape, known_issues
 from system_tests.sim.liveness import Rebalances, count_rebalances
 from system_tests.sim.narrate import outcome_lines, replay_command, trace_lines
@@ -24,7 +24,6 @@ from system_tests.sim.world import World
 
 __all__ = [
     "FAULTS",
-    "KEPT_TRACES",
     "KNOWN",
     "SAFETY",
     "Bounce",
@@ -50,6 +49,7 @@ __all__ = [
     "check_trace",
     "cost_of",
     "count_rebalances",
+    "judge_seeds",
     "known_issues",
     "outcome_document",
     "outcome_lines",

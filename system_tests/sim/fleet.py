@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from system_tests.sim.bounce import run_bounce
+from system_tests.sim.checkers import Broken
 from system_tests.sim.narrate import outcome_lines, replay_command
 from system_tests.sim.plan import BounceOptions
 
 _CHUNK = 25
-KEPT_TRACES = 3
-"""Traces of failures that a chunk hands back; of the rest the command that replays them."""
+# Traces of failures that a chunk hands back; of the rest the command that replays them.
+_KEPT_TRACES = 3
 
 _Options = TypeVar("_Options")
+_Outcome = TypeVar("_Outcome", bound="Judged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +50,69 @@ class Chunk:
     failures: tuple[Failure, ...]
 
 
-def run_seeds(options: BounceOptions, seeds: Sequence[int]) -> Chunk:
-    """Run one bounce a seed."""
+class Judged(Protocol):
+    """The outcome of one seed."""
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether no rule was broken."""
+
+    @property
+    def broken(self) -> Sequence[Broken]:
+        """Every rule that was broken, the first one first."""
+
+
+def judge_seeds(
+    seeds: Sequence[int],
+    *,
+    run: Callable[[int], _Outcome],
+    releases: Callable[[_Outcome], tuple[str, str]],
+    replay: Callable[[_Outcome], str],
+    lines: Callable[[_Outcome], Sequence[str]],
+    known: Callable[[_Outcome], tuple[str, ...]] = lambda _: (),
+) -> Chunk:
+    """Run one experiment a seed; the others are asked of outcomes that broke a rule only.
+
+    Args:
+        seeds: which to run.
+        run: seed -> outcome.
+        releases: the old and the new one.
+        replay: the one command that shows it again.
+        lines: the trace and the verdict; asked of the first few failures.
+        known: ids of what history knows of such a path.
+    """
     failures: list[Failure] = []
     for seed in seeds:
-        outcome = run_bounce(replace(options, seed=seed))
+        outcome = run(seed)
         if outcome.ok:
             continue
         first = outcome.broken[0]
-        lines = outcome_lines(outcome) if len(failures) < KEPT_TRACES else []
+        old, new = releases(outcome)
         failures.append(
             Failure(
                 seed=seed,
-                old=outcome.plan.old,
-                new=outcome.plan.new,
+                old=old,
+                new=new,
                 rule=first.rule,
                 sentence=first.sentence,
-                known=outcome.known,
-                replay=replay_command(outcome),
-                lines=tuple(lines),
+                known=known(outcome),
+                replay=replay(outcome),
+                lines=tuple(lines(outcome)) if len(failures) < _KEPT_TRACES else (),
             )
         )
     return Chunk(seeds=len(seeds), failures=tuple(failures))
+
+
+def run_seeds(options: BounceOptions, seeds: Sequence[int]) -> Chunk:
+    """Run one bounce a seed."""
+    return judge_seeds(
+        seeds,
+        run=lambda seed: run_bounce(replace(options, seed=seed)),
+        releases=lambda outcome: (outcome.plan.old, outcome.plan.new),
+        replay=replay_command,
+        lines=outcome_lines,
+        known=lambda outcome: outcome.known,
+    )
 
 
 def run_fleet(
