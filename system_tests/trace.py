@@ -5,9 +5,10 @@ both come out the same to the eye, so a diagonal of `+` is a rolling bounce wher
 text of a line says which version a member lowered or lifted to; the lanes say who.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Symbol(StrEnum):
@@ -84,3 +85,38 @@ def format_line(line: TraceLine, *, members: Sequence[str]) -> str:
     return (
         f"{line.at_ms:>{_MS_WIDTH}} {generation:>{_GENERATION_WIDTH}}   {symbols}   {line.text}"
     ).rstrip()
+
+
+class LaneNarrator:
+    """Makes lines of happenings; remembers who is down, everybody at first.
+
+    Args:
+        lanes: everybody, in the order of the header.
+        tellers: by the type of a happening, a method that tells it; others have no line.
+
+    Attributes:
+        down: who is down now.
+        generation: the number in front of the next lines; 0 for none.
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[str],
+        tellers: Mapping[type, Callable[[Any, Any], Iterator[TraceLine]]],
+    ) -> None:
+        self._lanes = tuple(lanes)
+        self._tellers = tellers
+        self.down = set(lanes)
+        self.generation = 0
+
+    def lines(self, trace: Iterable[object]) -> Iterator[TraceLine]:
+        """Tell a trace."""
+        for one in trace:
+            teller = self._tellers.get(type(one))
+            if teller is not None:
+                yield from teller(self, one)
+
+    def line(self, at_ms: int, text: str, acting: Mapping[str, Symbol] | None = None) -> TraceLine:
+        """Draw one line."""
+        lanes = draw_lanes(self._lanes, acting=acting or {}, down=self.down)
+        return TraceLine(at_ms=at_ms, generation=self.generation or None, lanes=lanes, text=text)

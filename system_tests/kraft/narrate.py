@@ -1,6 +1,6 @@
 """From what happened in a cluster to the lines of its trace: a lane a node, the epoch in front."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from probing.features import FinalizedLevels, LevelRecord
@@ -27,35 +27,24 @@ from system_tests.kraft.happenings import (
     Unregistered,
 )
 from system_tests.kraft.run import KraftOutcome
-from system_tests.trace import LEGEND, Symbol, TraceLine, draw_lanes, format_header, format_line
+from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
 
 
-class Narrator:
-    """Remembers who is down and which levels are committed; makes lines of happenings."""
+class Narrator(LaneNarrator):
+    """Tells a cluster; remembers which levels are committed, and by which each node goes.
+
+    The number in front of its lines is the epoch of the committed levels.
+    """
 
     def __init__(self, lanes: Sequence[str]) -> None:
         """Begin with everybody down."""
-        self._lanes = tuple(lanes)
-        self._down = set(lanes)
+        super().__init__(lanes, _TELLERS)
         self._finalized = FinalizedLevels()
         self._published: dict[str, int] = {}
 
-    def lines(self, trace: Iterable[Happening]) -> Iterator[TraceLine]:
-        """Tell a trace."""
-        for one in trace:
-            teller = _TELLERS.get(type(one))
-            if teller is not None:
-                yield from teller(self, one)
-
-    def line(self, at_ms: int, text: str, acting: dict[str, Symbol] | None = None) -> TraceLine:
-        """Draw one line."""
-        lanes = draw_lanes(self._lanes, acting=acting or {}, down=self._down)
-        epoch = self._finalized.epoch or None
-        return TraceLine(at_ms=at_ms, generation=epoch, lanes=lanes, text=text)
-
     def started(self, one: Started) -> Iterator[TraceLine]:
         """`+`: a program and what it supports."""
-        self._down.discard(one.node)
+        self.down.discard(one.node)
         self._published.pop(one.node, None)
         ranges = ", ".join(f"{name} {found}" for name, found in sorted(one.ranges.items()))
         setting = "" if one.setting is None else f", setting {one.setting}"
@@ -65,7 +54,7 @@ class Narrator:
     def stopped(self, one: Stopped) -> Iterator[TraceLine]:
         """`!`: stopped, killed, ended."""
         yield self.line(one.at_ms, f"{one.node} {one.how}", {one.node: Symbol.STOPS})
-        self._down.add(one.node)
+        self.down.add(one.node)
 
     def elected(self, one: Elected) -> Iterator[TraceLine]:
         """`*`: the active controller."""
@@ -82,6 +71,7 @@ class Narrator:
             for name, level in sorted(changes.items())
         )
         self._finalized = self._finalized.changed(changes)
+        self.generation = self._finalized.epoch
         yield self.line(one.at_ms, f"committed: {said}", {one.node: Symbol.LEADS})
 
     def published(self, one: Published) -> Iterator[TraceLine]:

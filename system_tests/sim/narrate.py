@@ -17,34 +17,20 @@ from system_tests.sim.happenings import (
     Unsettled,
     Wrote,
 )
-from system_tests.trace import LEGEND, Symbol, TraceLine, draw_lanes, format_header, format_line
+from system_tests.trace import LEGEND, LaneNarrator, Symbol, TraceLine, format_header, format_line
 
 
-class Narrator:
-    """Remembers who is down, what each wrote and the generation; makes lines of happenings."""
+class Narrator(LaneNarrator):
+    """Tells a bounce; remembers what each wrote."""
 
     def __init__(self, lanes: Sequence[str]) -> None:
         """Begin with everybody down."""
-        self._lanes = tuple(lanes)
-        self._down = set(lanes)
+        super().__init__(lanes, _TELLERS)
         self._wrote: dict[str, str] = {}
-        self._generation = 0
-
-    def lines(self, trace: Iterable[Happening]) -> Iterator[TraceLine]:
-        """Tell a trace."""
-        for one in trace:
-            teller = _TELLERS.get(type(one))
-            if teller is not None:
-                yield from teller(self, one)
-
-    def line(self, at_ms: int, text: str, acting: dict[str, Symbol] | None = None) -> TraceLine:
-        """Draw one line."""
-        lanes = draw_lanes(self._lanes, acting=acting or {}, down=self._down)
-        return TraceLine(at_ms=at_ms, generation=self._generation or None, lanes=lanes, text=text)
 
     def started(self, one: Started) -> Iterator[TraceLine]:
         """`+`: a release, its latest version, its pin."""
-        self._down.discard(one.thread)
+        self.down.discard(one.thread)
         pin = f", upgrade.from {one.upgrade_from}" if one.upgrade_from else ""
         text = f"start, release {one.release} (latest v{one.latest_version}{pin})"
         yield self.line(one.at_ms, text, {one.thread: Symbol.STARTS})
@@ -53,7 +39,7 @@ class Narrator:
         """`!`: stopped, killed, or why it died."""
         text = f"dies: {one.how}" if one.failed else one.how
         yield self.line(one.at_ms, text, {one.thread: Symbol.STOPS})
-        self._down.add(one.thread)
+        self.down.add(one.thread)
 
     def wrote(self, one: Wrote) -> Iterator[TraceLine]:
         """Remember for the line of the next generation."""
@@ -64,7 +50,7 @@ class Narrator:
 
     def answered(self, one: Answered) -> Iterator[TraceLine]:
         """`*`: who joined with what, and what the leader makes of it."""
-        self._generation = one.generation
+        self.generation = one.generation
         threads = sorted(answer.thread for answer in one.answers)
         joined = " ".join(self._wrote.get(thread, thread) for thread in threads)
         future = f"  future {' '.join(sorted(one.future))}" if one.future else ""
