@@ -72,6 +72,24 @@ class Rebootstrapped:
 Listener = Callable[[Rebootstrapped | RebootstrapRequiredError], None]
 
 
+def check_tested(client: str, version: str, *, tested: str) -> None:
+    """Refuse a client library whose insides may be others than a supervisor relies on.
+
+    Args:
+        client: the library's name.
+        version: the one that is installed.
+        tested: the first two numbers of the version that the supervisor was written for.
+
+    Raises:
+        UntestedClientError: it is another one.
+    """
+    if version.split(".")[:2] != tested.split("."):
+        raise UntestedClientError(
+            f"{client} {version} was not tested with this supervisor, which reaches into the"
+            f" client; use {client} {tested}, or a release of this package that knows yours"
+        )
+
+
 def monotonic_ms() -> int:
     """Return the time that supervisors stamp with."""
     return time.monotonic_ns() // 1_000_000

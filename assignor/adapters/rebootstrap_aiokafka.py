@@ -25,8 +25,8 @@ from assignor.adapters.rebootstrap import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
-    UntestedClientError,
     can_be_resolved,
+    check_tested,
     monotonic_ms,
     node_name,
 )
@@ -41,7 +41,7 @@ from probing import (
     rebootstrap_config,
 )
 
-TESTED_VERSION = (0, 14)
+_TESTED_VERSION = "0.14"
 _NO_LEADER = -1
 # Reasons that say nothing about the node: it may be connected to again at once.
 _BLAMELESS = frozenset({CloseReason.IDLE_DROP, CloseReason.SHUTDOWN})
@@ -68,12 +68,7 @@ def supervise(
         RebootstrapConfigError: a setting is unknown, or has a value that no client could follow.
         AlreadySupervisedError: it has a supervisor.
     """
-    found = tuple(int(part) for part in aiokafka.__version__.split(".")[:2])
-    if found != TESTED_VERSION:
-        raise UntestedClientError(
-            f"aiokafka {aiokafka.__version__} was not tested with this supervisor, which reaches "
-            "into the client; use aiokafka 0.14, or a release of this package that knows yours"
-        )
+    check_tested("aiokafka", aiokafka.__version__, tested=_TESTED_VERSION)
     config = rebootstrap_config({key.replace("_", "."): settings[key] for key in sorted(settings)})
     match client:
         case aiokafka.AIOKafkaConsumer() | AIOKafkaAdminClient():

@@ -25,8 +25,8 @@ from assignor.adapters.rebootstrap import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
-    UntestedClientError,
     can_be_resolved,
+    check_tested,
     monotonic_ms,
     node_name,
 )
@@ -41,10 +41,9 @@ from probing import (
     rebootstrap_config,
 )
 
-TESTED_VERSION = (3, 0)
-_REFRESH = (
-    "metadata"  # kafka-python's back-off between metadata requests is filed under this "node"
-)
+_TESTED_VERSION = "3.0"
+# kafka-python's back-off between metadata requests is filed under this "node".
+_REFRESH = "metadata"
 _NO_LEADER = -1
 _SETUP_GRACE_MS = 1_000
 _INSTALL_S = 30.0
@@ -74,12 +73,7 @@ def supervise(
         RebootstrapConfigError: a setting has a value that no client could follow.
         AlreadySupervisedError: it has a supervisor.
     """
-    found = tuple(int(part) for part in kafka.__version__.split(".")[:2])
-    if found != TESTED_VERSION:
-        raise UntestedClientError(
-            f"kafka-python {kafka.__version__} was not tested with this supervisor, which reaches "
-            "into the client; use kafka-python 3.0, or a release of this package that knows yours"
-        )
+    check_tested("kafka-python", kafka.__version__, tested=_TESTED_VERSION)
     manager, coordinator = _insides(client)
     config = rebootstrap_config(
         {
