@@ -14,7 +14,6 @@ is refused instead of read as a null topic.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +23,7 @@ from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import PartitionsByHost, PartitionsByTask
 from encoding.model import NO_REBALANCE, UNKNOWN_VERSION, HostInfo, TaskId, TopicPartition
 from encoding.native_schema import EARLIEST_NATIVE_VERSION
-from encoding.plan import Read, reader, writer
+from encoding.plan import reader, readers_of, writers_of
 from encoding.schema import (
     ASSIGNMENT,
     KAFKA_VERSIONS,
@@ -167,7 +166,7 @@ def _shared_bytes(plan: "_Plan", value: Assignment) -> bytes:
     return data
 
 
-# Meaning of each row for writing. Looked up by (field, type), since a field changes its type.
+# Meaning of each row for writing.
 
 
 def _named(task: TaskId, path: str, version: int) -> TaskId:
@@ -267,22 +266,14 @@ class _Plan:
 
     def __init__(self, version: int) -> None:
         rows = tuple(rows_of(ASSIGNMENT, version))
-        self.readers: tuple[tuple[str, Read], ...] = tuple(
-            (row.name, reader(row, version, _KIND))
-            for row in rows
-            if row.name != "version"  # read already, to find this plan
-        )
-        pairs = tuple((_writing_of(row), writer(row, version)) for row in rows)
+        self.readers = readers_of(ASSIGNMENT, version, _KIND)
+        pairs = writers_of(ASSIGNMENT, version, _FOR_WRITING)
         marks = [row.shared for row in rows]
         start = marks.index(True) if any(marks) else len(rows)
         stop = start + sum(marks)
         self.own, self.shared, self.tail = pairs[:start], pairs[start:stop], pairs[stop:]
         # Versions whose shared rows are the same share the kept bytes.
         self.layout = rows[start:stop]
-
-
-def _writing_of(row: Field) -> Callable[[Assignment], Any]:
-    return _FOR_WRITING.get((row.name, row.type)) or attrgetter(row.name)
 
 
 _PLANS = {version: _Plan(version) for version in KAFKA_VERSIONS}

@@ -14,7 +14,6 @@ __all__ = ["ByName", "ClientTags", "PartitionsByHost", "PartitionsByTask"]
 Value = TypeVar("Value")
 Key = TypeVar("Key", HostInfo, TaskId)
 Partitions = tuple[TopicPartition, ...]
-_Source = Mapping[Key, Iterable[TopicPartition]] | Iterable[tuple[Key, Iterable[TopicPartition]]]
 
 
 class ByName(Mapping[str, Value], Generic[Value]):

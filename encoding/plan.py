@@ -9,11 +9,12 @@ Readers promise, whatever the bytes: a value or ``DecodeError``; counts are chec
 bytes that are left before anything is allocated; time and memory are linear in the input.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import starmap
+from operator import attrgetter
 from struct import Struct
 from struct import error as StructError  # noqa: N812 it is a class
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -29,10 +30,21 @@ from encoding.text import (
     encode_utf16,
 )
 
-__all__ = ["Read", "Write", "array_of", "minimal_size", "reader", "record_dtype", "writer"]
+__all__ = [
+    "Read",
+    "Write",
+    "array_of",
+    "minimal_size",
+    "reader",
+    "readers_of",
+    "record_dtype",
+    "writer",
+    "writers_of",
+]
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[Any, list[Any]], None]
+_Value = TypeVar("_Value")
 
 _INTEGERS = {"int8": "b", "int32": "i", "int64": "q"}
 _COUNT = Struct(">i")
@@ -115,6 +127,33 @@ def writer(field: Field, version: int, path: str = "") -> Write:
     if field.type == "uuid":
         return _uuid_writer(version, path)
     return _array_writer(field.type[2:], version, path)
+
+
+def readers_of(rows: tuple[Field, ...], version: int, kind: str) -> tuple[tuple[str, Read], ...]:
+    """Readers of all fields of a blob but its version, which is read first, with their names."""
+    return tuple(
+        (row.name, reader(row, version, kind))
+        for row in rows_of(rows, version)
+        if row.name != "version"
+    )
+
+
+def writers_of(
+    rows: tuple[Field, ...],
+    version: int,
+    meanings: Mapping[tuple[str, str], Callable[[_Value], Any]],
+) -> tuple[tuple[Callable[[_Value], Any], Write], ...]:
+    """Writers of all fields of a blob, each behind what makes its wire value of the blob's value.
+
+    Args:
+        rows: of the table.
+        version: which of them there are.
+        meanings: by (field, type), since a field changes its type; the attribute by default.
+    """
+    return tuple(
+        (meanings.get((row.name, row.type)) or attrgetter(row.name), writer(row, version))
+        for row in rows_of(rows, version)
+    )
 
 
 def _short(path: str, needed: int, data: bytes, offset: int, version: int) -> DecodeError:

@@ -12,7 +12,6 @@ accepts and refuses.
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -24,14 +23,13 @@ from encoding.errors import DecodeError, EncodeError
 from encoding.mappings import ClientTags
 from encoding.model import RUNNING, UNKNOWN_OFFSET_SUM, UNKNOWN_VERSION
 from encoding.native_schema import EARLIEST_NATIVE_VERSION
-from encoding.plan import Read, Write, reader, record_dtype, writer
+from encoding.plan import reader, readers_of, record_dtype, writers_of
 from encoding.schema import (
     EARLIEST_PROBEABLE_VERSION,
     KAFKA_VERSIONS,
     KNOWN_VERSIONS,
     SUBSCRIPTION,
     Field,
-    rows_of,
 )
 from encoding.sums import EMPTY, TaskOffsetSums
 from encoding.values import FutureSubscription, Subscription
@@ -206,7 +204,7 @@ def _spelled(versions: Collection[int]) -> str:
     return ", ".join(str(version) for version in versions)
 
 
-# Meaning of each row for writing. Looked up by (field, type), since a field changes its type.
+# Meaning of each row for writing.
 
 
 def _without_names(value: Subscription) -> TaskOffsetSums:
@@ -323,20 +321,5 @@ def _tags_as_read(pairs: Any, version: int, data: bytes) -> ClientTags:
     return ClientTags(tags)
 
 
-def _writers_of(version: int) -> tuple[tuple[Callable[[Subscription], Any], Write], ...]:
-    return tuple(
-        (_FOR_WRITING.get((row.name, row.type)) or attrgetter(row.name), writer(row, version))
-        for row in rows_of(SUBSCRIPTION, version)
-    )
-
-
-def _readers_of(version: int) -> tuple[tuple[str, Read], ...]:
-    return tuple(
-        (row.name, reader(row, version, _KIND))
-        for row in rows_of(SUBSCRIPTION, version)
-        if row.name != "version"  # read already, to find this plan
-    )
-
-
-_WRITERS = {version: _writers_of(version) for version in KAFKA_VERSIONS}
-_READERS = {version: _readers_of(version) for version in KAFKA_VERSIONS}
+_WRITERS = {v: writers_of(SUBSCRIPTION, v, _FOR_WRITING) for v in KAFKA_VERSIONS}
+_READERS = {v: readers_of(SUBSCRIPTION, v, _KIND) for v in KAFKA_VERSIONS}
