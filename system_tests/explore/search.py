@@ -255,12 +255,14 @@ class Search:
             node.world.release()
         return state
 
-    def _find(self, finding: Finding, state: int, *moves: Move) -> None:
+    def _find(
+        self, finding: Finding, state: int, *moves: Move, around: tuple[Move, ...] = ()
+    ) -> None:
         rule, issue = finding.broken.rule, issue_of(finding)
         if (rule, issue) not in self.found:
             self.found_at = min(self.found_at, len(self.known))
             way = (*self._path(state), *moves)
-            self.found[rule, issue] = Found(finding=finding, issue=issue, moves=way)
+            self.found[rule, issue] = Found(finding=finding, issue=issue, moves=way, around=around)
 
     def _path(self, state: int) -> list[Move]:
         moves: list[Move] = []
@@ -288,12 +290,7 @@ class Search:
             why = f"after {len(around)} steps it is where it was, and so on for ever"
             broken = Broken(rule="settles", at_ms=0, sentence=f"the group never settles: {why}")
             finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
-            issue = issue_of(finding)
-            self.found_at = min(self.found_at, len(self.known))
-            self.found.setdefault(
-                (broken.rule, issue),
-                Found(finding=finding, issue=issue, moves=tuple(path), around=tuple(around)),
-            )
+            self._find(finding, members[0], around=tuple(around))
 
     def _step_to(self, node: Node, state: int) -> Step:
         """The step to a state; its letters may be others than when the state was first met."""
