@@ -170,6 +170,15 @@ def _object(data: Json, key: str) -> Json:
     return {} if value is None else _is_object(value, key)
 
 
+def _list(data: Json, key: str, where: str) -> list[Any]:
+    value = data.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ProblemError(f"{where}: {key} is {type(value).__name__}; give a list")
+    return value
+
+
 def _task(name: object, where: str) -> TaskId:
     parts = str(name).split("_")
     if len(parts) != 2 or not all(p.isascii() and p.isdigit() and len(p) < 10 for p in parts):  # noqa: PLR2004 0_1
@@ -204,13 +213,11 @@ def read_client(
     if rack is not None and not isinstance(rack, str):
         raise ProblemError(f"{where} has rack {rack!r}; give text or null")
     tags = _object(client, "tags")
-    for key in ("active", "standby"):
-        if not isinstance(client.get(key) or [], list):
-            raise ProblemError(f"{where}: {key} is no list")
+    _list(client, "standby", where)
     return ClientInput(
         process_id=process_id,
         threads=threads,
-        active_tasks=frozenset(_task(t, where) for t in client.get("active") or ()),
+        active_tasks=frozenset(_task(t, where) for t in _list(client, "active", where)),
         lags={
             _task(task, where): _lag(value, where, task)
             for task, value in _object(client, "lags").items()
@@ -262,15 +269,15 @@ class _Tasks:
         for number, part in sorted(_object(data, "subtopologies").items()):
             if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 as above
                 raise ProblemError(f"subtopology {number!r} is no number")
-            body = _is_object(part, f"subtopology {number}")
-            names = [str(name) for name in body.get("sources") or []]
+            body = _is_object(part, where := f"subtopology {number}")
+            names = [str(name) for name in _list(body, "sources", where)]
             missing = sorted(set(names) - counts.keys())
             if missing:
                 raise ProblemError(
-                    f"subtopology {number} reads topics that are not in topics: "
+                    f"{where} reads topics that are not in topics: "
                     f"{', '.join(missing)}; add their partition counts"
                 )
-            logs = body.get("changelogs") or []
+            logs = [str(name) for name in _list(body, "changelogs", where)]
             for index in range(max((counts[name] for name in names), default=0)):
                 task = TaskId(int(number), index)
                 sources[task] = [(name, index) for name in names if index < counts[name]]
@@ -298,10 +305,11 @@ def _partitions(name: str, topic: object) -> int:
 
 def _replica_racks(topics: Json) -> Iterator[tuple[tuple[str, int], frozenset[str]]]:
     for name, topic in sorted(topics.items()):
-        for partition, racks in _object(topic, "racks").items():
+        rows = _object(topic, "racks")
+        for partition in rows:
             if not (partition.isascii() and partition.isdigit()):
                 raise ProblemError(f"racks of topic {name} name partition {partition!r}")
-            if racks:
+            if racks := _list(rows, partition, f"racks of topic {name}"):
                 yield (name, int(partition)), frozenset(map(str, racks))
 
 

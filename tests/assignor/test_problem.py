@@ -14,8 +14,10 @@ from assignor import (
     TaskAssignment,
     TaskAssignmentError,
     parse_problem,
+    play_problem,
     read_problem,
     result_of,
+    sticky,
 )
 from encoding import TaskId
 
@@ -85,7 +87,17 @@ REFUSED = {
     "client a has threads -1": client(threads=-1),
     "client a has rack 7": client(rack=7),
     "client a names task 'zero'": client(active=["zero"]),
-    "client a: active is no list": client(active="0_0"),
+    "client a: active is str; give a list": client(active="0_0"),
+    "client a: standby is int; give a list": client(standby=1),
+    "subtopology 0: sources is str; give a list": problem(
+        subtopologies={"0": {"sources": "orders"}}
+    ),
+    "subtopology 0: changelogs is int; give a list": problem(
+        subtopologies={"0": {"sources": ["orders"], "changelogs": 7}}
+    ),
+    "racks of topic orders: 0 is int; give a list": problem(
+        topics={"orders": {"partitions": 2, "racks": {"0": 1}}, "clicks": {"partitions": 3}}
+    ),
     "clients is list; give an object": problem(clients=[1]),
     "subtopology 0 reads topics that are not in topics: gone": problem(
         subtopologies={"0": {"sources": ["gone"]}}
@@ -152,6 +164,36 @@ def test_events_stuck_and_notes_are_no_odd_keys():
     data = problem(events=[], stuck={}, note="x")
     del data["clients"]["a"]
     assert read_problem(data).state.warnings == ()
+
+
+MUDDLED = {
+    "events is dict; give a list": {"events": {"type": "join"}},
+    "event None is unknown, number 1; known: bounce, join, leave": {"events": [7]},
+    "event 'nap' is unknown, number 2": {
+        "events": [{"type": "leave", "clients": ["b"]}, {"type": "nap"}]
+    },
+    "event None is unknown": {"events": [{"clients": ["a"]}]},
+    "event [] is unknown": {"events": [{"type": []}]},
+    "event 1, join, has clients ['c']; give an object of clients": {
+        "events": [{"type": "join", "clients": ["c"]}]
+    },
+    "event 1, bounce, has clients []; give a list of clients": {
+        "events": [{"type": "bounce", "clients": []}]
+    },
+    "event 1, leave, has clients None": {"events": [{"type": "leave"}]},
+    "client x is to leave but is not there": {"events": [{"type": "leave", "clients": ["x"]}]},
+    "an event has lag 'far'": {"events": [{"type": "bounce", "clients": ["b"], "lag": "far"}]},
+    "stuck is list; give an object": {"stuck": ["a"]},
+    "stuck client a has lag True; give a whole number": {"stuck": {"a": True}},
+    "stuck client a has lag -1": {"stuck": {"a": -1}},
+}
+
+
+@pytest.mark.parametrize("sentence", MUDDLED)
+def test_events_that_make_no_sense_are_refused_and_say_where(sentence):
+    with pytest.raises(ProblemError) as caught:
+        list(play_problem(read_problem(problem(**MUDDLED[sentence])), sticky))
+    assert sentence in str(caught.value)
 
 
 def test_the_memory_marks_copies_that_came_no_nearer():
