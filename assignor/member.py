@@ -38,7 +38,6 @@ from encoding import (
     view_reference,
 )
 from probing import (
-    EARLIEST_NATIVE_VERSION,
     AssignmentReceived,
     IgnoreTasks,
     KeepVersion,
@@ -299,7 +298,7 @@ class StreamsMember:
         if version.native is None:
             return None
         held = None if self.view is None else view_reference(self.view)
-        is_body = version.used >= EARLIEST_NATIVE_VERSION
+        is_body = not version.has_trailer
         levels = self.state.levels
         return NativeSubscription(
             version=version.used if is_body else version.native,

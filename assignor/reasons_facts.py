@@ -170,11 +170,6 @@ class Facts:
         return thread_bands(self.state.capacity(), int(self.state.stateful.sum()))
 
     @cached_property
-    def stateful_before(self) -> IntArray:
-        """Int [C]: stateful tasks that ran on each client."""
-        return self.counted(self.state.owner)
-
-    @cached_property
     def stateful_now(self) -> IntArray:
         """Int [C]: stateful tasks that the answer gives each client."""
         return self.counted(self.assignment.active)

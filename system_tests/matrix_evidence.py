@@ -51,7 +51,7 @@ class CellEvidence:
         old, new: names of the releases.
         outcome: what had been expected.
         runs: bounces of the expected way (or, where nothing rolls, stops of all members).
-        version_rebalances, longest_pause_ms: the most that one of them cost.
+        longest_pause_ms: the most that one of them cost.
         unprepared: what a single bounce without a setting broke, None where that was not tried or
             nothing broke; tries: how many were needed.
         disagreements: sentences; empty if the expectation is true.
@@ -61,7 +61,6 @@ class CellEvidence:
     new: str
     outcome: CellOutcome
     runs: int
-    version_rebalances: int
     longest_pause_ms: int
     unprepared: Finding | None
     tries: int
@@ -98,7 +97,6 @@ def gather(old: str, new: str, *, seeds: int = _SEEDS, tries: int = _TRIES) -> C
         new=expected.new,
         outcome=expected.outcome,
         runs=len(outcomes),
-        version_rebalances=max((len(one.rebalances.version) for one in outcomes), default=0),
         longest_pause_ms=max((one.cost.longest_pause_ms for one in outcomes), default=0),
         unprepared=unprepared,
         tries=tried,

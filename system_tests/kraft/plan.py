@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from probing.features import KAFKA_RELEASES, METADATA_VERSION, find_kafka_release
+from probing.features import KAFKA_RELEASES, find_kafka_release
 from system_tests.sim import OptionError, Scheduler
 
 SCENARIOS: Final = ("upgrade", "downgrade", "minority", "preview", "double-roll", "lag")
@@ -163,8 +163,3 @@ def _formatted(old: str, dice: Scheduler) -> int:
     low, high = find_kafka_release(old).metadata
     earliest = max(low, find_kafka_release(_FIRST_WITH_LEVELS).metadata[1] - 3)
     return high if dice.happens(0.6) else dice.delay(earliest, high)
-
-
-def governing_of(plan: KraftPlan) -> str:
-    """Return the feature that the experiment is about."""
-    return "inter.broker.protocol" if plan.scenario == "double-roll" else METADATA_VERSION

@@ -45,7 +45,6 @@ class Behaviour:
         may_skip_assignment: understands that a leader may have nothing to compute (KIP-814).
         protocol_version: of the consumer protocol; owned partitions from 1 on.
         session_timeout_ms, heartbeat_ms: the consumer's defaults (KIP-735).
-        writes_nonce: every rejoin has other bytes, in any version.
     """
 
     release: Release
@@ -60,7 +59,6 @@ class Behaviour:
     protocol_version: int
     session_timeout_ms: int
     heartbeat_ms: int
-    writes_nonce: bool
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -118,5 +116,4 @@ def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
         protocol_version=1 if order >= _KIP_429 else 0,
         session_timeout_ms=45_000 if order >= _KIP_735 else 10_000,
         heartbeat_ms=3_000,
-        writes_nonce=release.member_model is MemberModel.NATIVE,
     )

@@ -1,7 +1,7 @@
 """KIP-268 over every order of bounces and every leader: nothing drawn, nothing left out.
 
 Members of one release are alike, so that the first order stands for all; what differs is who leads
-at first and whom the coordinator takes whenever the leader is gone. `every_way` tries all of it.
+at first and whom the coordinator takes whenever the leader is gone. `every_bounce` tries all of it.
 """
 
 import pytest
