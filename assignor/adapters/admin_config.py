@@ -74,16 +74,10 @@ def read_properties(path: Path) -> dict[str, str]:
     Raises:
         ConfigError: it cannot be read, is too long, or has a broken escape.
     """
+    # Java reads these files as Latin-1; escapes stand for all else.
+    text = _bytes_of(path, str(path)).decode("latin-1")
     try:
-        with path.open("rb") as file:
-            raw = file.read(FILE_LIMIT + 1)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
-    if len(raw) > FILE_LIMIT:
-        raise ConfigError(f"{path} has more than {FILE_LIMIT} bytes; it is no command config")
-    try:
-        # Java reads these files as Latin-1; escapes stand for all else.
-        return dict(javaproperties.loads(raw.decode("latin-1")))
+        return dict(javaproperties.loads(text))
     except ValueError as error:
         raise ConfigError(f"{path} is no Java properties file: {error}") from None
 
@@ -279,7 +273,8 @@ def _pem(
         raise ConfigError(f"the {store} is given as a file and in the properties; give one of them")
     if location is None:
         return inline
-    text = _read_text(Path(location), f"ssl.{store}.location")
+    said = f"ssl.{store}.location: {location}"
+    text = _bytes_of(Path(location), said).decode("ascii", errors="replace")
     if kind != "PEM" or "-----BEGIN" not in text:
         raise ConfigError(
             f"ssl.{store}.location is no PEM file ({kind}); convert it (keytool -importkeystore "
@@ -288,12 +283,12 @@ def _pem(
     return text
 
 
-def _read_text(path: Path, key: str) -> str:
+def _bytes_of(path: Path, said: str) -> bytes:
     try:
         with path.open("rb") as file:
             raw = file.read(FILE_LIMIT + 1)
     except OSError as error:
-        raise ConfigError(f"{key}: {path} cannot be read: {error.strerror or error}") from None
+        raise ConfigError(f"{said} cannot be read: {error.strerror or error}") from None
     if len(raw) > FILE_LIMIT:
-        raise ConfigError(f"{key}: {path} has more than {FILE_LIMIT} bytes")
-    return raw.decode("ascii", errors="replace")
+        raise ConfigError(f"{said} has more than {FILE_LIMIT} bytes; give a smaller file")
+    return raw
