@@ -44,6 +44,8 @@ __all__ = [
     "partitions_option",
     "refuse",
     "report_option",
+    "seed_option",
+    "session_timeout_option",
     "static_option",
 ]
 
@@ -100,9 +102,38 @@ force_option: Final[Decorator] = click.option(
 """``--force`` of simulations, as a bool."""
 
 
+def seed_option(*, default: int | None, least: int | None = None, said: str = "") -> Decorator:
+    """Add ``--seed``; `said` ends its help."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(least),
+        default=default,
+        show_default=default is not None,
+        metavar="N",
+        help=f"Seed of all that is left to chance{said}.",
+    )
+
+
+def session_timeout_option(least: int) -> Decorator:
+    """Add ``--session-timeout-ms``."""
+    return click.option(
+        "--session-timeout-ms",
+        type=click.IntRange(least, 300_000),
+        default=6000,
+        show_default=True,
+        help="How long a silent member stays in the group.",
+    )
+
+
 def faults_option(said: str) -> Decorator:
     """Add ``--faults``, as text; `said` says which there are."""
-    return click.option("--faults", default="none", show_default=True, metavar="LIST", help=said)
+    return click.option(
+        "--faults",
+        default="none",
+        show_default=True,
+        metavar="LIST",
+        help=f"What goes wrong; {said}",
+    )
 
 
 report_option: Final[Decorator] = click.option(

@@ -13,8 +13,11 @@ INVALID_TOPIC_EXCEPTION = 17
 TOPIC_ALREADY_EXISTS = 36
 INVALID_PARTITIONS = 37
 INVALID_REPLICATION_FACTOR = 38
+INVALID_CONFIG = 40
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_RETENTION = "retention.bytes"
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NAMESPACE = uuid.UUID("6f2b8f5e-54f5-4f0e-9d3c-1c1b8a4f7d10")
 
 
@@ -57,7 +60,14 @@ class Catalog:
             return None
         return topic.partitions[partition]
 
-    def check(self, name: str, partitions: int, replicas: int, nodes: int) -> tuple[int, str]:
+    def check(
+        self,
+        name: str,
+        partitions: int,
+        replicas: int,
+        nodes: int,
+        configs: Mapping[str, str] | None = None,
+    ) -> tuple[int, str]:
         """(error code, sentence) of what hinders a topic's creation; (0, "") if nothing does."""
         if not _TOPIC_NAME.fullmatch(name) or name in {".", ".."}:
             text = f"topic name {name!r}: use 1 to 249 letters, digits, '.', '_' or '-'"
@@ -69,6 +79,9 @@ class Catalog:
         if not 1 <= replicas <= nodes:
             text = f"replication factor {replicas} with {nodes} live brokers"
             return INVALID_REPLICATION_FACTOR, text
+        retention = (configs or {}).get(_RETENTION, "-1")
+        if not _INTEGER.fullmatch(retention) or int(retention) < -1:
+            return INVALID_CONFIG, f"{_RETENTION}={retention!r}; give bytes, or -1 to keep all"
         return 0, ""
 
     def create(
@@ -91,7 +104,8 @@ class Catalog:
         """Give a topic more partitions."""
         while len(topic.partitions) < partitions:
             topic.leaders.append(spread(topic.name, len(topic.partitions), live))
-            topic.partitions.append(PartitionLog(self._max_batch_bytes))
+            log = PartitionLog(self._max_batch_bytes, _retention_bytes(topic.configs))
+            topic.partitions.append(log)
 
     def delete(self, name: str) -> bool:
         """Delete a topic; False if it is unknown."""
@@ -104,6 +118,12 @@ class Catalog:
                 if leader not in live:
                     topic.leaders[partition] = spread(topic.name, partition, live)
                     topic.partitions[partition].new_leader()
+
+
+def _retention_bytes(configs: Mapping[str, str]) -> int | None:
+    """How much a partition keeps; a compacted topic keeps everything."""
+    kept = int(configs.get(_RETENTION, "-1"))
+    return kept if kept >= 0 and "delete" in configs.get("cleanup.policy", "delete") else None
 
 
 def spread(name: str, index: int, live: Sequence[int]) -> int:

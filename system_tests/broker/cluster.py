@@ -133,7 +133,7 @@ class Cluster:
             ValueError: the name is taken or not allowed, or a number makes no sense.
         """
         count = self.config.default_partitions if partitions is None else partitions
-        error, sentence = self.catalog.check(name, count, replicas, max(len(self.live), 1))
+        error, sentence = self.catalog.check(name, count, replicas, max(len(self.live), 1), configs)
         if error:
             raise ValueError(f"cannot create topic: {sentence}")
         return self.catalog.create(name, count, self.live, configs or {}, replicas)

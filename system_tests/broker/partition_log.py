@@ -38,11 +38,12 @@ INVALID_RECORD = 87
 
 
 class Appended(NamedTuple):
-    """How an append went: an error code, and the first offset that the batch has now."""
+    """How an append went: an error code, the first offset that the batch has now, the log's own."""
 
     error: int
     base_offset: int = -1
     message: str | None = None
+    start_offset: int = -1
 
 
 class TimestampOffset(NamedTuple):
@@ -73,10 +74,19 @@ class _Producer:
 
 
 class PartitionLog:
-    """A partition in memory. Offsets start at 0; nothing is ever cleaned up."""
+    """A partition in memory. Offsets start at 0.
 
-    def __init__(self, max_batch_bytes: int) -> None:
+    Args:
+        max_batch_bytes: the greatest batch that is taken.
+        retention_bytes: old batches go when this much is left without them (`retention.bytes`);
+            None keeps all.
+    """
+
+    def __init__(self, max_batch_bytes: int, retention_bytes: int | None = None) -> None:
         self._max_batch_bytes = max_batch_bytes
+        self._retention_bytes = retention_bytes
+        self._bytes = 0
+        self.start_offset = 0
         self._batches: list[Batch] = []
         self._last_offsets: list[int] = []
         self._producers: dict[int, _Producer] = {}
@@ -122,11 +132,13 @@ class PartitionLog:
         self._batches.append(Batch(base_offset, last_offset, max_timestamp_ms, bytes(stored)))
         self._last_offsets.append(last_offset)
         self.end_offset = last_offset + 1
+        self._bytes += len(stored)
+        self._clean_up()
         if producer_id >= 0:
             last_sequence = (first_sequence + count - 1) % _SEQUENCES
             batches = self._producers[producer_id].batches
             batches.append((first_sequence, last_sequence, base_offset))
-        return Appended(NONE, base_offset)
+        return Appended(NONE, base_offset, start_offset=self.start_offset)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
         """Whole batches from the one that holds `offset` on, up to `max_bytes`.
@@ -159,6 +171,22 @@ class PartitionLog:
             return TimestampOffset(-1, -1)
         newest = max(self._batches, key=lambda batch: batch.max_timestamp_ms)
         return self.find_timestamp(newest.max_timestamp_ms)
+
+    def _clean_up(self) -> None:
+        """Drop old batches, many at a time, as a broker drops whole segments."""
+        keep = self._retention_bytes
+        if keep is None or self._bytes <= keep + max(keep // 4, 1):
+            return
+        dropped = 0
+        for batch in self._batches:
+            if self._bytes - len(batch.data) < keep:
+                break
+            self._bytes -= len(batch.data)
+            dropped += 1
+        del self._batches[:dropped]
+        del self._last_offsets[:dropped]
+        if self._batches:
+            self.start_offset = self._batches[0].base_offset
 
     def _refusal(
         self, data: bytes, length: int, magic: int, crc: int, counts: tuple[int, int]
@@ -193,7 +221,7 @@ class PartitionLog:
         last_sequence = (first_sequence + count - 1) % _SEQUENCES
         for known_first, known_last, base_offset in producer.batches:
             if (known_first, known_last) == (first_sequence, last_sequence):
-                return Appended(NONE, base_offset)
+                return Appended(NONE, base_offset, start_offset=self.start_offset)
         expected = (producer.batches[-1][1] + 1) % _SEQUENCES if producer.batches else None
         if expected is not None and first_sequence != expected:
             return Appended(

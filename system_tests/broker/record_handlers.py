@@ -58,7 +58,7 @@ async def produce(call: Call) -> Any:
                     index=part.index,
                     error_code=appended.error,
                     base_offset=appended.base_offset,
-                    log_start_offset=0 if appended.error == 0 else -1,
+                    log_start_offset=appended.start_offset,
                     error_message=appended.message,
                     record_errors=[],
                 )
@@ -117,7 +117,9 @@ def _read(call: Call) -> tuple[list[Any], int, bool]:
             found = _find(call, topic.topic, part.partition, part.current_leader_epoch)
             error, records = found.error, b""
             end_offset = found.log.end_offset if found.log else -1
-            if found.log is not None and not 0 <= part.fetch_offset <= end_offset:
+            if found.log is not None and not (
+                found.log.start_offset <= part.fetch_offset <= end_offset
+            ):
                 error = OFFSET_OUT_OF_RANGE
             elif found.log is not None:
                 limit = min(left, part.partition_max_bytes)
@@ -131,7 +133,7 @@ def _read(call: Call) -> tuple[list[Any], int, bool]:
                     error_code=error,
                     high_watermark=end_offset,
                     last_stable_offset=end_offset,
-                    log_start_offset=0 if found.log else -1,
+                    log_start_offset=found.log.start_offset if found.log else -1,
                     aborted_transactions=None,
                     records=records,
                 )
@@ -168,7 +170,7 @@ async def list_offsets(call: Call) -> Any:
 
 def _offset_at(log: PartitionLog, timestamp: int) -> tuple[int, int]:
     if timestamp == _EARLIEST:
-        return 0, -1
+        return log.start_offset, -1
     if timestamp == _LATEST:
         return log.end_offset, -1
     if timestamp == _MAX_TIMESTAMP:

@@ -34,11 +34,11 @@ async def create_topics(call: Call) -> Any:
     rows = []
     for wanted in call.request.topics:
         partitions, replicas = _shape(call, wanted)
+        configs = {c.name: c.value for c in wanted.configs if c.value is not None}
         error, sentence = cluster.catalog.check(
-            wanted.name, partitions, replicas, len(cluster.live)
+            wanted.name, partitions, replicas, len(cluster.live), configs
         )
         topic_id = _NO_ID
-        configs = {c.name: c.value for c in wanted.configs if c.value is not None}
         if error == 0 and not call.request.validate_only:
             topic_id = cluster.create_topic(wanted.name, partitions, configs, replicas).topic_id
         rows.append(

@@ -6,7 +6,7 @@ keeps the evidence, the view of the group and the trace in step.
 
 import queue
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
 from random import Random
 from time import monotonic
@@ -68,7 +68,7 @@ class NotInTimeError(Exception):
 
 
 class Crew:
-    """All members of one experiment."""
+    """All members of one experiment; each may take `stop_s` to end when it is asked to."""
 
     def __init__(
         self,
@@ -80,7 +80,9 @@ class Crew:
         options: LiveOptions,
         screen: Screen,
         dice: Random,
+        stop_s: float = _STOP_S,
     ) -> None:
+        self._stop_s = stop_s
         self.group = GroupView.of(names)
         self.reports: list[Report] = []
         self.ended_ms: dict[Incarnation, float] = {}
@@ -156,6 +158,33 @@ class Crew:
         process.kill()
         self.wait_gone(name)
 
+    def pause(self, name: str) -> None:
+        """Let a member stand still (SIGSTOP)."""
+        self.say("paused (SIGSTOP)", acting={name: Symbol.STOPS})
+        self._processes[name].pause()
+
+    def resume(self, name: str) -> None:
+        """Let it go on (SIGCONT)."""
+        self.say("goes on (SIGCONT)", acting={name: Symbol.STARTS})
+        self._processes[name].resume()
+
+    def pid_of(self, name: str) -> int | None:
+        """The process id of a member that runs."""
+        process = self._processes.get(name)
+        return process.pid if process is not None and process.is_running else None
+
+    def drain(self) -> list[Report]:
+        """Hand over the reports, and keep none of them: for experiments that last for hours."""
+        reports, self.reports = self.reports, []
+        return reports
+
+    def forget(self, lives: Collection[Incarnation]) -> None:
+        """Forget lives that ended and were judged."""
+        for life in lives:
+            self.ended_ms.pop(life, None)
+            self.crashed.discard(life)
+            self._leaving.discard(life)
+
     def wait_gone(self, name: str) -> None:
         """Wait until a member that was told to end has ended.
 
@@ -165,7 +194,7 @@ class Crew:
         life = (name, self._processes[name].incarnation)
         self.wait(
             lambda: None if life in self.ended_ms else f"member {name} is still running",
-            timeout_s=_STOP_S,
+            timeout_s=self._stop_s,
         )
 
     def say(self, text: str, *, acting: dict[str, Symbol] | None = None) -> None:

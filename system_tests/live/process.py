@@ -7,6 +7,7 @@ and it decides in which order things end. Their standard input stays open as the
 """
 
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -77,6 +78,19 @@ class MemberProcess:
     def is_running(self) -> bool:
         """Whether the process is there."""
         return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def pause(self) -> None:
+        """SIGSTOP: it keeps its connections and does nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._process.send_signal(signal.SIGCONT)
 
     def ask_to_stop(self) -> None:
         """Ask for a clean end (SIGTERM)."""

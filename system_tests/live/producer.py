@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from itertools import count, cycle
 from time import monotonic
 from typing import Any, Self
@@ -20,6 +21,10 @@ _FLUSH_S = 10.0
 class WordProducer:
     """Writes words to all partitions in turn, `rate` per second, until it is stopped.
 
+    Args:
+        tell: gets partition, offset and time of every acknowledgement, on the client's thread; then
+            nothing is remembered here, and `written_ms`, `counts` and `words` know of nothing.
+
     Attributes:
         failed: why a record could not be written, or None.
     """
@@ -32,7 +37,9 @@ class WordProducer:
         partitions: int,
         rate: float,
         supervised: bool = False,
+        tell: Callable[[int, int, float], None] | None = None,
     ) -> None:
+        self._tell = tell
         self.failed: str | None = None
         self._topic = topic
         self._partitions = partitions
@@ -53,7 +60,13 @@ class WordProducer:
         self._thread = threading.Thread(target=self._run, name="words", daemon=True)
 
     @classmethod
-    def of(cls, world: World, options: LiveOptions) -> Self:
+    def of(
+        cls,
+        world: World,
+        options: LiveOptions,
+        *,
+        tell: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
         """Make the one that an experiment asks for."""
         return cls(
             bootstrap_servers=world.bootstrap_servers,
@@ -61,6 +74,7 @@ class WordProducer:
             partitions=options.partitions,
             rate=options.rate,
             supervised=options.replace_brokers,
+            tell=tell,
         )
 
     def start(self) -> None:
@@ -123,8 +137,12 @@ class WordProducer:
             future.add_errback(self._fail)
 
     def _acknowledge(self, metadata: Any) -> None:
+        at_ms = monotonic() * 1000
+        if self._tell is not None:
+            self._tell(metadata.partition, metadata.offset, at_ms)
+            return
         with self._lock:
-            self._written_ms[metadata.partition][metadata.offset] = monotonic() * 1000
+            self._written_ms[metadata.partition][metadata.offset] = at_ms
 
     def _fail(self, error: BaseException) -> None:
         self.failed = self.failed or f"{type(error).__name__}: {error}"

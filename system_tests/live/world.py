@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -50,7 +50,7 @@ def open_world(options: LiveOptions) -> Iterator[World]:
             group_id=f"rolling-bounce-{_GROUP}-{unique}",
             topic=f"rolling-bounce-{_TOPIC}-{unique}",
         )
-        with _topic(world, options.partitions, keep=False):
+        with topic_of(world, options.partitions, keep=False):
             yield world
         return
     broker = _embedded_broker if options.broker is None else _real_broker
@@ -61,7 +61,7 @@ def open_world(options: LiveOptions) -> Iterator[World]:
             topic=_TOPIC,
             replace_brokers=replace_brokers,
         )
-        with _topic(world, options.partitions, keep=True):
+        with topic_of(world, options.partitions, keep=True):
             yield world
 
 
@@ -96,7 +96,14 @@ def _real_broker(options: LiveOptions) -> Iterator[_Brokers]:
 
 
 @contextmanager
-def _topic(world: World, partitions: int, *, keep: bool) -> Iterator[None]:
+def topic_of(
+    world: World, partitions: int, *, keep: bool, configs: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Make the empty topic of a world, and delete it afterwards unless it is to be kept.
+
+    Raises:
+        SurroundingsError: no broker answers, or it refuses the topic.
+    """
     try:
         admin = KafkaAdminClient(
             bootstrap_servers=world.bootstrap_servers,
@@ -111,7 +118,9 @@ def _topic(world: World, partitions: int, *, keep: bool) -> Iterator[None]:
         ) from error
     try:
         try:
-            admin.create_topics([NewTopic(world.topic, partitions, -1)])
+            admin.create_topics(
+                [NewTopic(world.topic, partitions, -1, topic_configs=dict(configs or {}))]
+            )
         except KafkaError as error:
             raise SurroundingsError(
                 f"the broker at {world.bootstrap_servers} refuses to create the topic "

@@ -294,6 +294,27 @@ def test_administration_of_topics(broker):
     admin.close()
 
 
+def test_a_topic_with_a_limit_keeps_what_is_new_and_tells_where_it_begins(broker):
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    with pytest.raises(KafkaError, match="give bytes, or -1"):
+        admin.create_topics([NewTopic("wrong", 1, 1, topic_configs={"retention.bytes": "much"})])
+    admin.create_topics([NewTopic("short", 1, 1, topic_configs={"retention.bytes": "1000"})])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=0)
+    for number in range(100):
+        producer.send("short", b"%d" % number, partition=0).get(timeout=30)
+    producer.close()
+    client = consumer(broker, "short")
+    where = TopicPartition("short", 0)
+    values = []
+    while not values or values[-1] != b"99":
+        values += [record.value for record in client.poll(timeout_ms=2_000).get(where, ())]
+    (begins,) = client.beginning_offsets([where]).values()
+    client.close()
+    assert values == [b"%d" % number for number in range(begins, 100)]
+    assert 80 < begins < 95
+
+
 def test_administration_of_groups(broker):
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     with members(broker, 1) as group:

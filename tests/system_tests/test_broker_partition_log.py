@@ -142,3 +142,31 @@ def test_epochs_end_where_the_next_leader_began(log):
     assert log.epoch_end(1) == (1, 3)
     assert log.epoch_end(9) == (1, 3)
     assert log.epoch_end(-1) == (-1, -1)
+
+
+def test_without_a_limit_nothing_is_ever_dropped(log):
+    for number in range(200):
+        log.append(batch(b"value %d" % number))
+    assert log.start_offset == 0
+    assert len(values_in(log.read(0, 1_000_000, at_least_one=True))) == 200
+
+
+def test_old_batches_go_when_enough_is_left_without_them():
+    size = len(batch(b"value"))
+    log = PartitionLog(100_000, retention_bytes=10 * size)
+    for number in range(1_000):
+        appended = log.append(batch(b"value"))
+        assert appended.base_offset == number
+        kept = values_in(log.read(log.start_offset, 1_000_000, at_least_one=True))
+        assert min(number + 1, 10) <= len(kept) <= 14
+        assert [offset for offset, _ in kept] == list(range(log.start_offset, number + 1))
+    assert appended.start_offset == log.start_offset >= 986
+    assert log.end_offset == 1_000
+
+
+def test_a_time_before_the_first_kept_record_finds_that_record():
+    size = len(batch(b"value"))
+    log = PartitionLog(100_000, retention_bytes=2 * size)
+    for number in range(50):
+        log.append(batch(b"value", first_ms=1_000 + number))
+    assert log.find_timestamp(0) == (log.start_offset, 1_000 + log.start_offset)

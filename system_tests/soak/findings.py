@@ -1,0 +1,91 @@
+"""What went wrong, and the figures of what went well: values that the verdict is made of."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from system_tests.soak.tally import Window
+
+_KEPT = 200
+
+
+class Trouble(StrEnum):
+    """What a finding is about; each has a check of the verdict."""
+
+    RECORDS = "records"
+    OWNERS = "owners"
+    SETTLED = "settled"
+    CALM = "calm"
+    MEMBERS = "members"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that may not happen.
+
+    Attributes:
+        at_s: since the soak began.
+        disturbance: its number, or 0 before the first.
+    """
+
+    trouble: Trouble
+    at_s: float
+    disturbance: int
+    sentence: str
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was done and what it cost, so far; in memory that does not grow.
+
+    Attributes:
+        disturbances: by kind; recoveries_s: by kind, each time until the group had recovered.
+        waits_ms: by kind, the longest time that a written record waited.
+        rebalances: by cause; calm: those that came while nothing was done.
+        findings: the first ones; all are counted in `troubles`.
+    """
+
+    disturbances: Counter[str] = field(default_factory=Counter)
+    recoveries_s: dict[str, list[float]] = field(default_factory=dict)
+    waits_ms: dict[str, float] = field(default_factory=dict)
+    rebalances: Counter[str] = field(default_factory=Counter)
+    calm: int = 0
+    moves: int = 0
+    excused: int = 0
+    settled: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    troubles: Counter[Trouble] = field(default_factory=Counter)
+
+    def note_recovery(self, kind: str, seconds: float) -> None:
+        """The group has recovered."""
+        self.settled += 1
+        self.recoveries_s.setdefault(kind, []).append(round(seconds, 3))
+
+    def note_window(self, kind: str, window: Window) -> None:
+        """What happened from one settled group to the next was judged."""
+        self.rebalances.update(rebalances_of(window))
+        self.moves += window.moves
+        self.excused += window.excused
+        self.waits_ms[kind] = max(self.waits_ms.get(kind, 0.0), window.longest_wait_ms)
+
+    def note_finding(self, finding: Finding) -> None:
+        """Something went wrong."""
+        self.troubles[finding.trouble] += 1
+        if len(self.findings) < _KEPT:
+            self.findings.append(finding)
+
+    def of(self, trouble: Trouble) -> tuple[Finding, ...]:
+        """Return the kept findings of one sort."""
+        return tuple(one for one in self.findings if one.trouble is trouble)
+
+
+def rebalances_of(window: Window) -> Mapping[str, int]:
+    """Count a window's rebalances by cause."""
+    found = window.rebalances
+    return {
+        "membership": len(found.membership),
+        "version": len(found.version),
+        "repeated": len(found.repeated),
+        "followup": len(found.followup),
+    }

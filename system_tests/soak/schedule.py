@@ -1,0 +1,150 @@
+"""What happens to the group, drawn from one seed: the same seed, the same disturbances.
+
+Kinds are dealt from a shuffled pack, so that each comes as often as the pack says, and again only
+after all others did. Nothing here looks at the group: who leads is known to the hands alone, so
+"the leader" stays a word.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from probing import RELEASES
+from system_tests.live.path import PathError, Switches, plan_path
+from system_tests.soak.options import NATIVE, SoakOptions
+
+
+class Kind(StrEnum):
+    """What is done to the group."""
+
+    BOUNCE = "rolling bounce"
+    KILL = "member killed"
+    KILL_LEADER = "leader killed"
+    PAUSE = "member paused"
+    PAUSE_LONG = "member paused past its session"
+    PAUSE_LEADER = "leader paused past its session"
+    GROW = "member more"
+    SHRINK = "member fewer"
+    CUT = "connections cut"
+    SLOW = "slow answers"
+    LOSE = "answers lost"
+    REFUSE = "coordinator unavailable"
+    MOVE = "coordinator moved"
+    NODE_DOWN = "one of two brokers down"
+    RESTART = "broker restarted"
+    CRASH = "broker killed"
+    FREEZE = "broker paused"
+
+
+_OF_MEMBERS = (
+    *(Kind.BOUNCE, Kind.BOUNCE, Kind.BOUNCE),
+    *(Kind.KILL, Kind.KILL_LEADER, Kind.PAUSE, Kind.PAUSE_LONG, Kind.PAUSE_LEADER),
+    *(Kind.GROW, Kind.SHRINK),
+)
+EMBEDDED_PACK = (
+    *_OF_MEMBERS,
+    *(Kind.CUT, Kind.SLOW, Kind.LOSE, Kind.REFUSE, Kind.MOVE, Kind.NODE_DOWN),
+)
+"""One round on the embedded broker."""
+REAL_PACK = (*_OF_MEMBERS, Kind.RESTART, Kind.CRASH, Kind.FREEZE)
+"""One round on a real broker."""
+
+_FAULTS = (Kind.CUT, Kind.SLOW, Kind.LOSE, Kind.REFUSE)
+_WITH_VICTIM = (Kind.SHRINK, Kind.KILL, Kind.PAUSE, Kind.PAUSE_LONG)
+_HALF = 0.5
+_ORDERS = ("leader-last", "leader-first", "random")
+_LEAST_MEMBERS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """One thing that is done; then the group must settle, and has `calm_s` for itself.
+
+    Attributes:
+        number: from 1.
+        victim: the member it happens to; None: the leader, or nobody in particular. With a fault of
+            the broker: it is restarted meanwhile, so that there is a rebalance to be disturbed.
+        release: of a bounce; order: of a bounce, as `rolling-bounce live` names it.
+        share: how strong, from 0 to 1; each kind has its own scale.
+        at_once: a killed member comes back before the group has noticed.
+    """
+
+    number: int
+    kind: Kind
+    victim: str | None
+    release: str | None
+    order: str
+    share: float
+    at_once: bool
+    calm_s: float
+
+
+def draw_schedule(options: SoakOptions) -> Iterator[Disturbance]:
+    """Deal disturbances for ever."""
+    dice = Random(options.seed)  # noqa: S311 an experiment is repeatable, not secret
+    pack = EMBEDDED_PACK if options.broker is None else REAL_PACK
+    up, release, number = list(options.names[: options.members]), NATIVE, 0
+    while True:
+        for drawn in dice.sample(pack, len(pack)):
+            number += 1
+            kind = _possible(drawn, up, options)
+            victim, to = None, None
+            if kind is Kind.BOUNCE:
+                release = to = _next_release(release, dice)
+            elif kind is Kind.GROW:
+                victim = dice.choice([name for name in options.names if name not in up])
+                up.append(victim)
+            elif kind in _WITH_VICTIM or (kind in _FAULTS and dice.random() < _HALF):
+                victim = dice.choice(_disturbable(up, options))
+            if kind is Kind.SHRINK and victim is not None:
+                up.remove(victim)
+            yield Disturbance(
+                number=number,
+                kind=kind,
+                victim=victim,
+                release=to,
+                order=dice.choice(_ORDERS),
+                share=round(dice.random(), 3),
+                at_once=dice.random() < _HALF,
+                calm_s=round(options.calm_s * (1 + dice.random()), 1),
+            )
+
+
+def free_path(old: str, new: str) -> bool:
+    """Whether a group gets from one release to another in one bounce without a pin."""
+    try:
+        stages = plan_path(old, new, Switches()).stages
+    except PathError:
+        return False
+    return len(stages) == 1 and stages[0].upgrade_from is None
+
+
+def _next_release(current: str, dice: Random) -> str:
+    """Draw a release that may stand beside the current one and beside ours, in both directions.
+
+    A long-lived member stays native, so that most groups of a soak are mixed ones. Half of the
+    bounces are to a release of ours, the others to any.
+    """
+    names = [release.name for release in RELEASES if release.name != current]
+    ours = [release.name for release in RELEASES if release.is_native and release.name != current]
+    drawn = dice.sample(ours if dice.random() < _HALF else names, len(ours))
+    for name in (*drawn, *dice.sample(names, len(names))):
+        beside_ours = name == NATIVE or (free_path(NATIVE, name) and free_path(name, NATIVE))
+        if beside_ours and free_path(current, name):
+            return name
+    return NATIVE
+
+
+def _possible(kind: Kind, up: Sequence[str], options: SoakOptions) -> Kind:
+    """A group has its bounds: where nobody can go another one comes, and the other way round."""
+    if kind is Kind.GROW and len(up) == len(options.names):
+        return Kind.SHRINK
+    least = max(_LEAST_MEMBERS, options.members - 1, len(options.long_lived) + 1)
+    if kind is Kind.SHRINK and len(up) <= least:
+        return Kind.GROW
+    return kind
+
+
+def _disturbable(up: Sequence[str], options: SoakOptions) -> list[str]:
+    return [name for name in sorted(up) if name not in options.long_lived]

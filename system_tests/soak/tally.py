@@ -1,0 +1,279 @@
+"""The books of a soak: everything the members say, counted in memory that does not grow.
+
+Records are runs of offsets, which melt into one run as gaps close. All else is kept from one
+settled group to the next, judged then by the functions that judge a live bounce, and dropped but
+for what the next judgement begins with: who owns what since when, and the last generation of each.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from system_tests.live.events import (
+    AnswersDecided,
+    AssignmentTaken,
+    OffsetsCommitted,
+    PartitionsAssigned,
+    RecordsProcessed,
+    Report,
+)
+from system_tests.live.ownership import (
+    DoubleOwnership,
+    Incarnation,
+    OwnershipInterval,
+    double_ownerships,
+    ownership_intervals,
+)
+from system_tests.live.rebalances import Rebalances, count_rebalances
+from system_tests.live.records import Coverage
+from system_tests.soak.stream import Written
+
+
+class OffsetRuns:
+    """Offsets of one partition that were processed, as disjoint runs in order."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+        self.duplicates = 0
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def add(self, first: int, last: int) -> None:
+        """Take in one batch, both offsets included."""
+        end = last + 1
+        low = bisect_left(self._ends, first)
+        high = low
+        while high < len(self._firsts) and self._firsts[high] <= end:
+            self.duplicates += max(0, min(end, self._ends[high]) - max(first, self._firsts[high]))
+            high += 1
+        if high > low:
+            first, end = min(first, self._firsts[low]), max(end, self._ends[high - 1])
+        self._firsts[low:high] = [first]
+        self._ends[low:high] = [end]
+
+    def following(self) -> int:
+        """Return the first offset that was not processed."""
+        return self._ends[0] if self._firsts and self._firsts[0] == 0 else 0
+
+    def missing(self, produced: int) -> tuple[tuple[int, int], ...]:
+        """Return the runs of offsets below `produced` that nobody processed."""
+        found, at = [], 0
+        for first, end in zip(self._firsts, self._ends, strict=True):
+            if first > at and at < produced:
+                found.append((at, min(first, produced) - 1))
+            at = end
+        if at < produced:
+            found.append((at, produced - 1))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """A process was stopped (SIGSTOP) and went on again; it knows of nothing that came between."""
+
+    life: Incarnation
+    from_ms: float
+    to_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What happened from one settled group to the next.
+
+    Attributes:
+        rebalances: by cause.
+        doubles: two owners at a time that nothing excuses; excused: those that a stall explains.
+        moves: tasks that have another owner than at the end of the window before.
+        longest_wait_ms: of a written record.
+    """
+
+    rebalances: Rebalances
+    doubles: tuple[DoubleOwnership, ...]
+    excused: int
+    moves: int
+    longest_wait_ms: float
+
+
+class Tally:
+    """The books; used by the main thread only.
+
+    Args:
+        written: what the producer notes.
+        partitions: of the topic.
+        zombie_ms: for how long a member that was stalled may not know it is out.
+    """
+
+    def __init__(self, written: Written, *, partitions: int, zombie_ms: float) -> None:
+        self.runs = {partition: OffsetRuns() for partition in range(partitions)}
+        self.committed = dict.fromkeys(range(partitions), 0)
+        self.records = 0
+        self._written = written
+        self._zombie_ms = zombie_ms
+        self._carried: list[Report] = []
+        self._reports: list[Report] = []
+        self._stalls: list[Stall] = []
+        self._owners: Mapping[int, str] = {}
+        self._generation = 0
+        self._longest_wait_ms = 0.0
+        self._committed_before = dict(self.committed)
+
+    def take(self, reports: Iterable[Report]) -> None:
+        """Count what members have said."""
+        for report in reports:
+            match report.event:
+                case RecordsProcessed() as batch:
+                    self.runs[batch.partition].add(batch.first_offset, batch.last_offset)
+                    self.records += batch.last_offset - batch.first_offset + 1
+                    waited_ms = self._written.take(
+                        batch.partition, batch.last_offset, batch.began_ms
+                    )
+                    self._longest_wait_ms = max(self._longest_wait_ms, waited_ms)
+                case OffsetsCommitted(offsets=offsets):
+                    for partition, offset in offsets:
+                        self.committed[partition] = max(self.committed[partition], offset)
+                case _:
+                    self._reports.append(report)
+
+    def note_stall(self, stall: Stall) -> None:
+        """A process was stopped for a while."""
+        self._stalls.append(stall)
+
+    def coverages(self) -> tuple[Coverage, ...]:
+        """Compare what was processed with what was written, partition by partition."""
+        return tuple(
+            Coverage(
+                partition=partition,
+                produced=end,
+                missing=self.runs[partition].missing(end),
+                duplicates=self.runs[partition].duplicates,
+            )
+            for partition, end in sorted(self._written.ends().items())
+        )
+
+    def committed_unprocessed(self, *, at_end: bool = False) -> dict[int, tuple[int, int]]:
+        """Find partitions whose committed offset is above a record that nobody processed.
+
+        Pipes of several processes are not read in order of time, so what is asked about is what was
+        committed when this was asked last, or at the end all.
+
+        Returns:
+            Partition -> (first record that was not processed, committed offset).
+        """
+        asked = self.committed if at_end else self._committed_before
+        found = {
+            partition: (self.runs[partition].following(), offset)
+            for partition, offset in sorted(asked.items())
+            if self.runs[partition].following() < offset
+        }
+        self._committed_before = dict(self.committed)
+        return found
+
+    def close(
+        self,
+        *,
+        owners: Mapping[int, str],
+        generation: int,
+        ended_ms: Mapping[Incarnation, float],
+        now_ms: float,
+    ) -> Window:
+        """Judge what came since the last settled group, and forget it.
+
+        Args:
+            owners: partition -> member, in the settled group.
+            generation: of the settled group.
+            ended_ms: lives that ended since.
+            now_ms: monotonic.
+        """
+        reports = [*self._carried, *self._reports]
+        intervals = ownership_intervals(reports, ended_ms=ended_ms, until_ms=now_ms)
+        doubles = double_ownerships(intervals)
+        unexcused = tuple(double for double in doubles if not self._is_excused(double, reports))
+        window = Window(
+            rebalances=count_rebalances(
+                reports,
+                after_generation=self._generation,
+                until_generation=generation,
+                gone=ended_ms,
+            ),
+            doubles=unexcused,
+            excused=len(doubles) - len(unexcused),
+            moves=sum(
+                1
+                for partition, member in owners.items()
+                if self._owners.get(partition, member) != member
+            ),
+            longest_wait_ms=self._longest_wait_ms,
+        )
+        self._carried = _carried(reports, intervals, ended_ms=ended_ms, now_ms=now_ms)
+        self._reports, self._stalls = [], []
+        self._owners, self._generation = dict(owners), generation
+        self._longest_wait_ms = 0.0
+        return window
+
+    def _is_excused(self, double: DoubleOwnership, reports: Sequence[Report]) -> bool:
+        """Whether one of the two had been stalled, and owned by an older generation.
+
+        Two owners of one generation are never excused.
+        """
+        first, second = (
+            _generation_of(interval, reports) for interval in (double.first, double.second)
+        )
+        if first == second:
+            return False
+        lives = {_life(double.first), _life(double.second)}
+        return any(
+            stall.life in lives
+            and stall.from_ms <= double.second.from_ms <= stall.to_ms + self._zombie_ms
+            for stall in self._stalls
+        )
+
+
+def _life(interval: OwnershipInterval) -> Incarnation:
+    return interval.member, interval.incarnation
+
+
+def _generation_of(interval: OwnershipInterval, reports: Iterable[Report]) -> int | None:
+    """The generation whose assignment began the interval."""
+    found = None
+    for report in reports:
+        if (report.member, report.incarnation) != _life(interval):
+            continue
+        if report.at_ms > interval.from_ms:
+            break
+        if isinstance(report.event, AssignmentTaken):
+            found = report.event.generation
+    return found
+
+
+def _carried(
+    reports: Sequence[Report],
+    intervals: Iterable[OwnershipInterval],
+    *,
+    ended_ms: Mapping[Incarnation, float],
+    now_ms: float,
+) -> list[Report]:
+    """What the next judgement begins with: of each life its last generation and what it owns."""
+    last: dict[Incarnation, Report] = {}
+    decided: dict[Incarnation, Report] = {}
+    leader: tuple[Report, Incarnation] | None = None
+    for report in reports:
+        life = (report.member, report.incarnation)
+        if life in ended_ms:
+            continue
+        if isinstance(report.event, AnswersDecided):
+            decided[life] = report
+        elif isinstance(report.event, AssignmentTaken):
+            last[life] = report
+            if life in decided:
+                leader = (decided.pop(life), life)
+    carried = [report for life, report in sorted(last.items()) if not leader or life != leader[1]]
+    if leader is not None:
+        carried = [leader[0], last[leader[1]], *carried]
+    for interval in intervals:
+        life = _life(interval)
+        if interval.to_ms >= now_ms and life in last:
+            owned = PartitionsAssigned(partitions=(interval.partition,))
+            carried.append(replace(last[life], at_ms=interval.from_ms, event=owned))
+    return carried

@@ -1,0 +1,135 @@
+"""The verdict of a soak: checks as those of a live bounce, each a pure function of the outcome."""
+
+from collections.abc import Sequence
+
+from system_tests.live.verdict import Check, Verdict
+from system_tests.soak.findings import Figures, Trouble
+from system_tests.soak.gauges import Growth
+from system_tests.soak.run import SoakOutcome
+
+JUDGED = ("soak", "soak with its broker", "member")
+"""Processes of ours, by the beginnings of their names; a JVM's memory is its own affair."""
+
+
+def judge_soak(outcome: SoakOutcome) -> Verdict:
+    """Ask all questions."""
+    return Verdict(
+        checks=(
+            check_records(outcome),
+            check_owners(outcome.figures),
+            check_settled(outcome),
+            check_members(outcome.figures),
+            check_calm(outcome.figures),
+            check_growth("memory", "MiB", outcome.growths),
+            check_growth("descriptors", "descriptors", outcome.growths),
+            check_growth("threads", "threads", outcome.growths),
+        )
+    )
+
+
+def check_records(outcome: SoakOutcome) -> Check:
+    """At least once: every record that was written was processed, and before it was committed."""
+    written = sum(coverage.produced for coverage in outcome.coverages)
+    missing = sum(coverage.missing_records for coverage in outcome.coverages)
+    duplicates = sum(coverage.duplicates for coverage in outcome.coverages)
+    troubles = outcome.figures.of(Trouble.RECORDS)
+    if missing:
+        sentence = f"{missing} of {written} records were never processed"
+    elif troubles:
+        sentence = troubles[0].sentence
+    elif not written:
+        sentence = "no record was produced, so nothing was proved"
+    else:
+        sentence = f"all {written} records processed; {duplicates} more than once"
+    numbers = {
+        "produced": written,
+        "missing": missing,
+        "duplicates": duplicates,
+        "missing_offsets": {
+            str(c.partition): list(c.missing) for c in outcome.coverages if c.missing
+        },
+    }
+    ok = written > 0 and not missing and not troubles
+    return Check(name="records", ok=ok, sentence=sentence, numbers=numbers)
+
+
+def check_owners(figures: Figures) -> Check:
+    """At no time two owners of one partition, but where one of them had been stopped (SIGSTOP)."""
+    count = figures.troubles[Trouble.OWNERS]
+    first = figures.of(Trouble.OWNERS)
+    if first:
+        sentence = f"{first[0].sentence} ({count} times in all)"
+    else:
+        sentence = "no partition ever had two owners"
+        if figures.excused:
+            sentence += f", but {figures.excused} times beside a member that had been paused"
+    return Check(
+        name="owners",
+        ok=not count,
+        sentence=sentence,
+        numbers={"double": count, "excused": figures.excused},
+    )
+
+
+def check_settled(outcome: SoakOutcome) -> Check:
+    """The group recovered from everything, and is settled at the end."""
+    figures = outcome.figures
+    count = figures.troubles[Trouble.SETTLED]
+    stuck = outcome.early is not None and figures.troubles.total() > 0
+    if outcome.unsettled is not None:
+        sentence = f"the group is not settled at the end: {outcome.unsettled}"
+    elif count:
+        sentence = f"{figures.of(Trouble.SETTLED)[0].sentence} ({count} times in all)"
+    else:
+        sentence = f"the group settled {figures.settled} times, each time it had to"
+    if stuck:
+        sentence += f"; the soak ended before its time: {outcome.early}"
+    numbers = {"settled": figures.settled, "not_in_time": count, "unsettled": outcome.unsettled}
+    ok = not count and outcome.unsettled is None and figures.settled > 0
+    return Check(name="settled", ok=ok, sentence=sentence, numbers=numbers)
+
+
+def check_members(figures: Figures) -> Check:
+    """No member ended unless it was stopped or killed."""
+    count = figures.troubles[Trouble.MEMBERS]
+    sentence = "no member ended by itself"
+    if count:
+        sentence = f"{figures.of(Trouble.MEMBERS)[0].sentence} ({count} times in all)"
+    return Check(name="members", ok=not count, sentence=sentence, numbers={"died": count})
+
+
+def check_calm(figures: Figures) -> Check:
+    """Follow-ups end: a group that is left alone stays as it is."""
+    count = figures.troubles[Trouble.CALM]
+    sentence = f"{figures.calm} rebalances while nothing was done; follow-ups ended"
+    if count:
+        sentence = f"{figures.of(Trouble.CALM)[0].sentence} ({count} times in all)"
+    return Check(name="calm", ok=not count, sentence=sentence, numbers={"rebalances": figures.calm})
+
+
+def check_growth(gauge: str, unit: str, growths: Sequence[Growth]) -> Check:
+    """No process of ours grows: its last quarter is like its first one, within the bound."""
+    rows = [growth for growth in growths if growth.gauge == gauge]
+    judged = [growth for growth in rows if growth.process.startswith(JUDGED)]
+    grown = [growth for growth in judged if not growth.ok]
+    numbers = {
+        growth.process: {
+            "first": round(growth.first, 1),
+            "last": round(growth.last, 1),
+            "most": round(growth.most, 1),
+            "per_hour": round(growth.per_hour, 2),
+            "bound": round(growth.bound, 1),
+            "samples": growth.samples,
+        }
+        for growth in rows
+    }
+    worst = max(judged, key=lambda growth: growth.last - growth.first, default=None)
+    if worst is None:
+        sentence = "too few samples to say anything"
+    else:
+        shown = grown[0] if grown else worst
+        sentence = (
+            f"{shown.process}: {shown.first:.0f} {unit} in the first quarter, {shown.last:.0f} in "
+            f"the last, {'more than' if grown else 'within'} the bound of {shown.bound:+.0f}"
+        )
+    return Check(name=gauge, ok=not grown, sentence=sentence, numbers=numbers)

@@ -1,0 +1,79 @@
+"""Memory and descriptors of a soak: a planted leak is found, a warm-up is none."""
+
+import os
+
+import pytest
+
+from system_tests.soak.gauges import Gauges, Growth, Series
+
+
+def series(values, gauge="memory"):
+    found = Series(process="member a", gauge=gauge)
+    for at, value in enumerate(values):
+        found.add(5.0 * at, float(value))
+    return found.growth()
+
+
+def test_a_planted_leak_of_memory_is_found_with_its_slope():
+    growth = series(50 + number * 0.1 for number in range(400))
+    assert not growth.ok
+    assert growth.per_hour == pytest.approx(72.0)
+    assert growth.last - growth.first == pytest.approx(30.0, abs=0.2)
+    assert growth.most == pytest.approx(89.9)
+
+
+def test_a_process_that_warms_up_and_stays_is_no_leak():
+    assert series([30, 45, 60, 70, *[80] * 400]).ok
+    assert series([200 + 8 * (number % 5) for number in range(400)]).ok
+
+
+def test_a_planted_leak_of_descriptors_is_found():
+    assert not series((40 + number * 0.25 for number in range(200)), "descriptors").ok
+    assert series((40 + number % 20 for number in range(200)), "descriptors").ok
+
+
+def test_too_few_samples_say_nothing():
+    assert series([1, 100]) is None
+
+
+def test_samples_of_days_are_thinned_and_say_the_same():
+    found = Series(process="member a", gauge="memory")
+    for at in range(50_000):
+        found.add(float(at), 50 + at * 0.01)
+    growth = found.growth()
+    assert len(found.points) < 2048
+    assert growth.samples == 50_000
+    assert growth.per_hour == pytest.approx(36.0)
+
+
+def test_a_big_process_may_grow_by_a_share_of_itself():
+    def growth(first):
+        return series([first] * 100 + [first + 20] * 100)
+
+    assert isinstance(growth(400), Growth)
+    assert growth(400).ok
+    assert not growth(50).ok
+
+
+def test_gauges_look_at_processes_that_are_there_and_leave_out_the_others():
+    seen = []
+    gone = 2**22 + 1
+    gauges = Gauges(
+        lambda: (("soak", os.getpid()), ("member a", gone)), every_s=60.0, tell=seen.append
+    )
+    gauges.look()
+    assert list(seen[0]) == ["soak"]
+    assert seen[0]["soak"]["memory"] > 1
+    assert seen[0]["soak"]["descriptors"] >= 3
+    assert seen[0]["soak"]["threads"] >= 1
+
+
+def test_a_process_that_was_replaced_begins_a_new_series():
+    pids = [os.getpid()]
+    gauges = Gauges(lambda: (("broker", pids[0]),), every_s=60.0, tell=lambda _: None)
+    for _ in range(8):
+        gauges.look()
+    assert {growth.samples for growth in gauges.growths()} == {8}
+    pids[0] = os.getppid()
+    gauges.look()
+    assert gauges.growths() == ()

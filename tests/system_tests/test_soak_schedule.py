@@ -1,0 +1,76 @@
+"""The schedule of a soak: the same seed, the same disturbances, and always a possible group."""
+
+from itertools import islice
+
+import pytest
+
+from system_tests.soak.options import NATIVE, SoakOptions
+from system_tests.soak.schedule import (
+    EMBEDDED_PACK,
+    REAL_PACK,
+    Kind,
+    draw_schedule,
+    free_path,
+)
+
+
+def drawn(count=200, **options):
+    return list(islice(draw_schedule(SoakOptions(**options)), count))
+
+
+def test_the_same_seed_draws_the_same_schedule_and_another_seed_another_one():
+    assert drawn(seed=7) == drawn(seed=7)
+    assert drawn(seed=7) != drawn(seed=8)
+
+
+def test_every_kind_comes_in_the_first_round_as_often_as_the_pack_says():
+    first = [one.kind for one in drawn(len(EMBEDDED_PACK))]
+    never_replaced = [kind for kind in EMBEDDED_PACK if kind not in (Kind.GROW, Kind.SHRINK)]
+    assert sorted(k for k in first if k not in (Kind.GROW, Kind.SHRINK)) == sorted(never_replaced)
+    assert {Kind.RESTART, Kind.CRASH, Kind.FREEZE} <= {
+        one.kind for one in drawn(len(REAL_PACK), broker="4.1.0")
+    }
+    assert not {one.kind for one in drawn(broker="4.1.0")} & {Kind.CUT, Kind.MOVE, Kind.NODE_DOWN}
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "mixed"])
+@pytest.mark.parametrize("members", [3, 4, 6])
+def test_members_come_and_go_within_bounds_and_long_lived_ones_never(client, members):
+    options = SoakOptions(members=members, client=client)
+    up = set(options.names[:members])
+    for one in drawn(members=members, client=client):
+        if one.kind is Kind.GROW:
+            assert one.victim not in up
+            up.add(one.victim)
+        elif one.victim is not None:
+            assert one.victim in up
+        if one.kind is Kind.SHRINK:
+            up.remove(one.victim)
+        assert one.victim not in options.long_lived
+        assert set(options.long_lived) < up
+        assert 2 <= len(up) <= members + 2
+
+
+def test_bounces_go_only_where_one_bounce_without_a_pin_leads():
+    current = NATIVE
+    releases = [one.release for one in drawn(400) if one.kind is Kind.BOUNCE]
+    for release in releases:
+        assert free_path(current, release)
+        assert release == NATIVE or (free_path(NATIVE, release) and free_path(release, NATIVE))
+        current = release
+    assert {NATIVE, "next", "incompatible"} < set(releases)
+
+
+def test_the_calm_after_a_disturbance_is_what_was_asked_for_to_twice_that():
+    assert all(3.0 <= one.calm_s <= 6.0 for one in drawn(calm_s=3.0))
+
+
+def test_with_two_clients_one_member_on_each_lives_long():
+    assert SoakOptions(client="mixed").long_lived == ("a", "b")
+    assert SoakOptions(client="aiokafka").long_lived == ("a",)
+
+
+def test_the_broker_keeps_more_records_than_a_group_may_be_behind():
+    options = SoakOptions(rate=200.0, partitions=6)
+    least_s = options.retention_bytes * options.partitions / (options.rate * 100)
+    assert least_s > 2 * options.settle_timeout_s
