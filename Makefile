@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,dev
+EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,soak,dev
 WORKERS ?= 2
 
 .PHONY: venv demo test test-real test-dist check lint bench bench-codec bench-assign bench-sim \
@@ -37,8 +37,15 @@ test-real: $(READY)
 	$(BIN)/python -m system_tests.real.fetch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real -rfER
 
+# Every figure beside its goal, in one table: three quarters of an hour on two cores. QUICK=1 takes ten
+# minutes, ONLY="encoding live" some parts, OUT=FILE keeps the rows as JSON lines.
+QUICK ?=
+ONLY ?=
+OUT ?=
+
 bench: $(READY)
-	$(BIN)/pytest benchmarks/bench_*.py --benchmark-only -s -q --benchmark-columns=min,median,rounds
+	$(BIN)/python -m benchmarks.table $(if $(QUICK),--quick) $(if $(ONLY),--only "$(ONLY)") \
+	    $(if $(PROBLEMS),--problems $(PROBLEMS)) $(if $(OUT),--out $(OUT))
 
 # PROBLEMS: a folder with `open` and `scale` sets. Without it one beside the checkout is looked for,
 # else the sample of the tests is played.
@@ -65,6 +72,22 @@ BOUNCES ?= 500
 
 bench-sim: $(READY)
 	$(BIN)/python -m benchmarks.bench_sim --bounces $(BOUNCES)
+
+# Events are kept as JSON lines; Ctrl-C ends either part early, with its figures. 0 minutes leave it out.
+SOAK_MINUTES ?= 60
+SOAK_REAL_MINUTES ?= 20
+SOAK_SEED ?= 7
+SOAK := $(BIN)/rolling-bounce soak --client mixed --seed $(SOAK_SEED)
+
+soak: $(READY)
+	status=0 ; \
+	    if [ $(SOAK_MINUTES) != 0 ] ; then \
+	        $(SOAK) --minutes $(SOAK_MINUTES) --out soak-embedded.jsonl || status=$$? ; \
+	    fi ; \
+	    if [ $(SOAK_REAL_MINUTES) != 0 ] ; then \
+	        $(SOAK) --minutes $(SOAK_REAL_MINUTES) --broker kafka:4 --out soak-real.jsonl || status=$$? ; \
+	    fi ; \
+	    exit $$status
 
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
@@ -93,12 +116,14 @@ dist: $(READY)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist --sdist --wheel .
 
-# The wheel outside the checkout: PYTHONS are versions on the PATH, or paths of interpreters.
+# The wheel outside the checkout: PYTHONS are versions on the PATH, or paths of interpreters; WITH some
+# extras only, as WITH="none kafka".
 PYTHONS ?= 3.11 3.12 3.13
+WITH ?=
 
 test-dist: dist
 	$(BIN)/python -m tests.distribution --dist dist --pythons "$(PYTHONS)" \
-	    $(if $(ONLY),--extras "$(ONLY)")
+	    $(if $(WITH),--extras "$(WITH)")
 
 docs: $(READY)
 	$(BIN)/python -m docs.generate

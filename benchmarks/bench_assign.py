@@ -25,6 +25,7 @@ from benchmarks.bench_assign_peers import faust_like, kafka_python_sticky
 from benchmarks.bench_assign_quality import play_all
 from benchmarks.bench_assign_random import random_problem
 from benchmarks.bench_assign_sets import SAMPLE, beside, lines, stored
+from benchmarks.rows import Row, record, shown
 
 SUMS = ("rounds", "handoffs", "restores", "stateless_moves", "cold")
 TITLES = {"handoffs": "hand-offs", "stateless_moves": "stateless moves", "cold": "cold starts"}
@@ -42,16 +43,25 @@ class Board:
     """The table while it grows: rows, and whether a goal was missed."""
 
     def __init__(self):
-        self.rows, self.missed = [], []
+        self.rows, self.missed, self.about = [], [], ""
 
-    def part(self, title):
+    def part(self, title, about=""):
+        """Begin a section; `about` tells its figures from those of the same name elsewhere."""
         self.rows.append((title,))
+        self.about = about
 
     def row(self, figure, goal, ours, peers=(), *, good, why=""):
         """One figure; `good` is None where it has no goal, `why` is for a goal that is missed."""
-        mark = {True: "yes", False: "NO", None: "-"}[good]
+        row = Row(
+            part="assignor",
+            name=f"{figure.strip()} ({self.about})" if self.about else figure.strip(),
+            goal=goal,
+            measured=shown(ours),
+            met=None if good is None else bool(good),
+        )
+        record(row)
         cells = [*map(shown, peers), *[""] * (len(PEERS) - len(peers))]
-        self.rows.append((figure, goal, shown(ours), *cells, mark))
+        self.rows.append((figure, goal, row.measured, *cells, row.mark))
         if good is False:
             self.missed.append(f"{figure.strip()}: {why or 'no reason known'}")
 
@@ -70,12 +80,6 @@ class Board:
         return table
 
 
-def shown(value):
-    if isinstance(value, str):
-        return value
-    return f"{value:,.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
-
-
 def total(figures, names, key):
     known = [figures[name][key] for name in names if name in figures]
     return sum(known) if len(known) == len(names) else "-"
@@ -90,7 +94,7 @@ def quality(board, problems, kafka, strategy, *, is_whole):
     java, java_sticky = kafka["high_availability"], kafka["sticky"]
     peers = [play_all(problems, peer) for peer in (kafka_python_sticky, faust_like)]
     both = [n for n in mine if n in java and java[n]["converged"] and mine[n]["converged"]]
-    board.part(f"until settled, {len(both)} problems that Java HA settles too")
+    board.part(f"until settled, {len(both)} problems that Java HA settles too", "open set")
     least = limits(problems, set(both), strategy, total(java, both, "cold"))
     for key in SUMS:
         ours, theirs = total(mine, both, key), total(java, both, key)
@@ -207,7 +211,7 @@ def random_groups(board, count, strategy):
     others = (port, sticky, kafka_python_sticky, faust_like)
     mine, kafka, *rest = (play_all(problems, one) for one in (strategy, *others))
     both = [n for n in mine if kafka[n]["converged"] and mine[n]["converged"]]
-    board.part(f"{count} random groups; Java HA: the port; Java sticky: ours")
+    board.part(f"{count} random groups; Java HA: the port; Java sticky: ours", "random")
     for key in SUMS:
         ours, theirs = total(mine, both, key), total(kafka, both, key)
         goal = "<= HA, aim 0" if key == "cold" else f"<= {GOALS[key]} x HA"

@@ -9,6 +9,7 @@ nothing is known beforehand but what a run of thousands would know too.
 """
 
 import argparse
+import json
 import resource
 import statistics
 import subprocess
@@ -16,8 +17,10 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.rows import at_least, at_most
 from system_tests.sim import BounceOptions, run_bounce
 
+PART = "simulator"
 PATHS = {
     "drawn pairs": (None, None),
     "one version, 3.8.1 to 3.9.1": ("3.8.1", "3.9.1"),
@@ -33,6 +36,7 @@ BOUNCES_GOAL, BOUNCES_AIM = 150, 300
 EXPLORE_GOAL_S = 60.0
 MATRIX_GOAL_S, MATRIX_CORES = 180.0, 2
 MEMORY_GOAL_MIB = 1024
+_JSON = ("--format", "json")
 COMMAND = Path(sys.executable).with_name("rolling-bounce")
 
 
@@ -71,59 +75,49 @@ def run_command(*arguments: str) -> tuple[float, float, int, str]:
     return spent, wall, after.ru_maxrss // 1024, done.stdout
 
 
-def said(what: str, value: str, goal: str, *, met: bool) -> None:
-    print(f"{what:<38} {value:<52} goal {goal:<22} {'met' if met else 'NOT MET'}", flush=True)
+def memory(of: str, mib: int) -> None:
+    at_most(PART, f"memory of the {of}", mib, MEMORY_GOAL_MIB, "MiB")
 
 
 def bench_bounces(count: int) -> None:
     for path, (old, new) in PATHS.items():
         rates, pace = bounces_a_second(old, new, count)
         middle = statistics.median(rates)
-        value = f"{middle:.0f} a second, best {rates[-1]:.0f} (machine at {pace:.0f})"
-        goal = f">= {BOUNCES_GOAL}, aim {BOUNCES_AIM}"
-        said(path, value, goal, met=middle >= BOUNCES_GOAL)
-    mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    said(
-        "memory of the simulator",
-        f"{mib} MiB",
-        f"< {MEMORY_GOAL_MIB} MiB",
-        met=mib < MEMORY_GOAL_MIB,
-    )
+        at_least(PART, f"bounces a second, {path}", middle, BOUNCES_GOAL)
+        print(f"  best {rates[-1]:.0f}, aim {BOUNCES_AIM}; the machine at {pace:.0f}")
+    memory("simulator", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 def bench_explore() -> None:
     spent, wall, mib, text = run_command("explore", "--from", "3.9.1", "--to", "native")
     found = next((line for line in text.splitlines() if "states" in line), "").strip()
-    value = f"{spent:.1f} s of processor, {wall:.1f} s of wall clock"
-    said(
-        "explore 3.9.1 to native, one crash",
-        value,
-        f"< {EXPLORE_GOAL_S:.0f} s",
-        met=spent < EXPLORE_GOAL_S,
-    )
-    said(
-        "memory of the explorer",
-        f"{mib} MiB",
-        f"< {MEMORY_GOAL_MIB} MiB",
-        met=mib < MEMORY_GOAL_MIB,
-    )
-    print(f"  {found}")
+    at_most(PART, "explore 3.9.1 to native, one crash, CPU", spent, EXPLORE_GOAL_S, "s")
+    print(f"  {wall:.1f} s of wall clock; {found}")
+    memory("explorer", mib)
 
 
 def bench_matrix() -> None:
     spent, wall, mib, text = run_command("matrix", "--workers", str(MATRIX_CORES))
     each = spent / MATRIX_CORES
-    value = f"{each:.0f} s of each of {MATRIX_CORES} cores, {wall:.0f} s of wall clock"
-    said("the whole matrix", value, f"< {MATRIX_GOAL_S:.0f} s", met=each < MATRIX_GOAL_S)
-    said(
-        "memory of the matrix", f"{mib} MiB", f"< {MEMORY_GOAL_MIB} MiB", met=mib < MEMORY_GOAL_MIB
-    )
-    print(f"  {text.strip().splitlines()[-1]}")
+    at_most(PART, f"the whole matrix, CPU of each of {MATRIX_CORES}", each, MATRIX_GOAL_S, "s")
+    print(f"  {wall:.0f} s of wall clock; {text.strip().splitlines()[-1]}")
+    memory("matrix", mib)
+
+
+def bench_seeds(seeds: int, clusters: int) -> None:
+    """Seeds that broke a rule: bounces of pairs of releases, and clusters of brokers."""
+    for what, count, more in (("bounces", seeds, ()), ("clusters", clusters, ("--world", "kraft"))):
+        spent, wall, _, text = run_command("simulate", "--seeds", str(count), *more, *_JSON)
+        failed = json.loads(text)["failed"]
+        at_most(PART, f"{what} that broke a rule, of {count:,} seeds", failed, 0)
+        print(f"  {spent:.0f} s of processor, {wall:.0f} s of wall clock")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bounces", type=int, default=500, help="of each path")
+    parser.add_argument("--seeds", type=int, default=20_000, help="of pairs of releases")
+    parser.add_argument("--clusters", type=int, default=1_000, help="of brokers and controllers")
     parser.add_argument("--skip-explore", action="store_true")
     parser.add_argument("--skip-matrix", action="store_true")
     given = parser.parse_args()
@@ -133,6 +127,7 @@ def main() -> None:
         bench_explore()
     if not given.skip_matrix:
         bench_matrix()
+    bench_seeds(given.seeds, given.clusters)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ optimum by OR-Tools to the client, loads against their bands. Marks are for ten 
 that Spark's fixed costs decide, and only what is wrong with a plan counts.
 """
 
-import json
 import shutil
 import sys
 import tempfile
@@ -29,11 +28,13 @@ from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 from assignor import AssignmentConfig
 from benchmarks.bench_spark_peaks import forget_peaks, peaks_mb
 from benchmarks.make_group_tables import make_tables
+from benchmarks.rows import at_most, say
 from spark_assign.group_run import run_group
 from spark_assign.one_group import OneGroup
 from spark_assign.output import staged
 from spark_assign.session import session
 
+PART = "Spark"
 PER_CLIENT = 100
 JUDGED = 10_000_000
 # Kafka's costs of the strategy sticky.
@@ -190,68 +191,55 @@ def one_case(spark, folder, name, tasks):
 )
 @click.option("--case", "cases", type=click.Choice(list(CASES)), multiple=True, help="[all]")
 @click.option("--driver-memory", default="1g", show_default=True)
-@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text")
-def main(tasks, cases, driver_memory, style):
+def main(tasks, cases, driver_memory):
     spark = session("bench", cores=2, driver_memory=driver_memory)
     sizes = sorted({max(1_000, tasks // part) for part in (100, 10, 1)})
-    rows = []
+    found, rows = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name in cases or CASES:
             one_case(spark, folder, name, 10_000)  # workers start, the JVM warms up
             for size in sizes:
-                rows.append(one_case(spark, folder, name, size))
-                say(rows[-1], style)
+                found.append(one_case(spark, folder, name, size))
+                rows += told(found[-1])
     spark.stop()
-    steps = [growth(*pair) for pair in pairwise(rows) if pair[0]["case"] == pair[1]["case"]]
-    for step in steps:
-        say_growth(step, style)
-    if style == "text":
-        largest = max(row["peaks_mb"]["jvm"] for row in rows)
-        click.echo(f"heap of the driver {driver_memory}; the JVM held {largest} MB at most")
-    is_met = all(not row["wrong"] for row in rows)
-    if tasks >= JUDGED:
-        is_met &= all(row["ratio"] <= row["goal"] for row in rows if row["tasks"] >= JUDGED)
-        is_met &= all(step["is_linear"] for step in steps)
-    sys.exit(0 if is_met else 1)
+    for pair in pairwise(found):
+        if pair[0]["case"] == pair[1]["case"]:
+            rows += growth(*pair, judged=tasks >= JUDGED)
+    largest = max(one["peaks_mb"]["jvm"] for one in found)
+    rows.append(say(PART, f"most that the JVM held, heap {driver_memory}", f"{largest:,} MB"))
+    sys.exit(int(any(row.met is False for row in rows)))
 
 
-def growth(one, two):
-    """How many times as much time and memory the second size takes."""
+def told(one):
+    """The rows of one case: its ratio, and whether anything is wrong with the plan."""
+    title = f"{one['case']}, {one['tasks']:,} tasks"
+    peaks = ", ".join(f"{name} {size}" for name, size in one["peaks_mb"].items())
+    judged = one["tasks"] >= JUDGED
+    rows = [
+        at_most(PART, f"{title}, over floor", one["ratio"], one["goal"], "x", judged=judged),
+        at_most(PART, f"{title}, faults of the plan", len(one["wrong"]), 0),
+    ]
+    click.echo(
+        f"  {one['seconds']:.1f} s, floor {one['floor_s']:.1f} s; {one['moved']:,} move, "
+        f"{one['passes']} passes; peaks in MB: {peaks}"
+    )
+    for sentence in one["wrong"]:
+        click.echo(f"  WRONG: {sentence}")
+    return rows
+
+
+def growth(one, two, *, judged):
+    """Rows: how many times as much time and memory the second size takes."""
     times = two["tasks"] / one["tasks"]
     memory = [sum(row["peaks_mb"].values()) for row in (one, two)]
-    step = {
-        "case": one["case"],
-        "tasks": [one["tasks"], two["tasks"]],
-        "seconds": round(two["seconds"] / one["seconds"], 2),
-        "memory": round(memory[1] / max(1, memory[0]), 2),
-    }
-    return step | {"is_linear": max(step["seconds"], step["memory"]) <= times}
-
-
-def say_growth(step, style):
-    if style == "json":
-        click.echo(json.dumps(step))
-        return
-    small, large = step["tasks"]
-    click.echo(
-        f"{step['case']:20} {small} -> {large} tasks: {step['seconds']}x the time, "
-        f"{step['memory']}x the memory; {'ok' if step['is_linear'] else 'MORE THAN LINEAR'}"
-    )
-
-
-def say(row, style):
-    if style == "json":
-        click.echo(json.dumps(row))
-        return
-    mark = "ok" if row["ratio"] <= row["goal"] else "missed"
-    note = mark if row["tasks"] >= JUDGED else f"({mark})"
-    peaks = ", ".join(f"{name} {size}" for name, size in row["peaks_mb"].items())
-    click.echo(
-        f"{row['case']:20} {row['tasks']:>10} tasks x {row['clients']:>6} clients: "
-        f"{row['seconds']:7.1f} s, floor {row['floor_s']:6.1f} s, {row['ratio']:.2f}x, "
-        f"goal {row['goal']}x {note}; {row['moved']} move, {row['passes']} passes; peaks in MB: "
-        f"{peaks}" + "".join(f"; WRONG: {sentence}" for sentence in row["wrong"])
-    )
+    title = f"{one['case']}, {one['tasks']:,} to {two['tasks']:,} tasks"
+    return [
+        at_most(PART, f"{title}, {what}", ratio, times, "x", judged=judged)
+        for what, ratio in (
+            ("time", two["seconds"] / one["seconds"]),
+            ("memory", memory[1] / max(1, memory[0])),
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -11,27 +11,37 @@ import time
 import timeit
 from functools import cache
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
+from assignor.cli.size_encodings import native_sizes
 from assignor.cli.size_group import read_group
 from benchmarks.make_problem import make_problem
+from benchmarks.rows import at_most, say, shown
 from encoding import (
     Assignment,
     NativeAssignment,
+    NativeSubscription,
+    Subscription,
+    TaskOffsetSums,
     apply_delta,
     build_view,
+    decode_subscription,
     decode_view,
     encode_assignment,
+    encode_subscription,
     encode_view,
     encode_view_forms,
     view_reference,
 )
 
+PART = "encoding"
 FULL_RATIO = 0.2
 DELTA_RATIO = 0.005
 SPLICE_MS = 0.1
 HUGE_SECONDS = 1.0
+LINEAR = 1.1  # goal: bytes a member of a group four times as large
 ALARM = 4  # a slow machine is no reason to fail; a codec that fell back to loops is
 
 
@@ -107,11 +117,13 @@ def with_random_hosts(view):
 
 
 def show(title, rows):
-    print(f"\n{title:<46} {'found':>12} {'goal':>12}")
-    for name, found, goal, text in rows:
-        mark = "" if goal is None else ("met" if found <= goal else "NOT MET")
-        shown = "" if goal is None else text.format(goal)
-        print(f"{name:<46} {text.format(found):>12} {shown:>12}  {mark}")
+    """Say the rows (name, found, goal or None, unit) of a group."""
+    print(f"\n{title}")
+    for name, found, goal, unit in rows:
+        if goal is None:
+            say(PART, name, f"{shown(found)} {unit}")
+        else:
+            at_most(PART, f"{name}, {title}", found, goal, unit)
 
 
 def test_ratios_at_1000_clients_and_10000_tasks(benchmark):
@@ -124,53 +136,90 @@ def test_ratios_at_1000_clients_and_10000_tasks(benchmark):
     spliced = answers(world, view_full=full)
     splice = best_ms(encode_all, spliced) / len(spliced)
     rows = [
-        ("full view / v11 member", len(full) / kafka, FULL_RATIO, "{:.4f}"),
-        ("  with random names of hosts", len(chance) / kafka, None, "{:.4f}"),
-        ("delta after one join / v11 member", len(delta) / kafka, DELTA_RATIO, "{:.5f}"),
-        ("splice a full view, ms a member", splice, SPLICE_MS, "{:.4f}"),
-        ("encode the view once, ms", best_ms(encode_view, world.old), None, "{:.2f}"),
-        ("decode it, ms", best_ms(decode_view, full), None, "{:.2f}"),
-        ("apply the delta, ms", best_ms(apply_delta, world.old, delta), None, "{:.2f}"),
-        ("v11 member, bytes", kafka, None, "{:,}"),
-        ("full view, bytes", len(full), None, "{:,}"),
-        ("delta after one join, bytes", len(delta), None, "{:,}"),
+        ("full view over v11 member", len(full) / kafka, FULL_RATIO, "x"),
+        ("  with random names of hosts", len(chance) / kafka, None, "x"),
+        ("delta after one join over v11 member", len(delta) / kafka, DELTA_RATIO, "x"),
+        ("splice a full view into an answer", splice, SPLICE_MS, "ms"),
+        ("  encode the view once", best_ms(encode_view, world.old), None, "ms"),
+        ("  decode it", best_ms(decode_view, full), None, "ms"),
+        ("  apply the delta", best_ms(apply_delta, world.old, delta), None, "ms"),
+        ("  v11 member", kafka, None, "bytes"),
+        ("  full view", len(full), None, "bytes"),
+        ("  delta after one join", len(delta), None, "bytes"),
     ]
-    show("1,000 clients, 10,000 tasks, 1 standby", rows)
+    show("1,000 x 10,000", rows)
     benchmark(encode_view, world.old)
     assert len(full) <= FULL_RATIO * kafka
     assert len(delta) <= DELTA_RATIO * kafka
     assert splice <= ALARM * SPLICE_MS
 
 
-def test_all_answers_of_10000_clients_and_100000_tasks(benchmark):
+def subscriptions(world):
+    """What all members write, as bytes."""
+    group = world.group
+    return [
+        encode_subscription(
+            Subscription(
+                version=101,
+                latest_supported_version=101,
+                process_id=UUID(int=number + 1),
+                user_endpoint=f"streams-{number:05}.prod.example.net:8080",
+                task_offset_sums=TaskOffsetSums.from_mapping(
+                    {group.tasks[task]: -2 for task in member.active}
+                    | {group.tasks[task]: 100_003 * task for task in member.standby}
+                ),
+                native=NativeSubscription(sizes=group.sizes),
+            )
+        )
+        for number, member in enumerate(world.members)
+    ]
+
+
+def cpu_seconds(call, argument):
+    """The best of three."""
+    timer = time.process_time
+    return min(timeit.repeat(lambda: call(argument), number=1, repeat=3, timer=timer))
+
+
+def test_all_metadata_of_10000_clients_and_100000_tasks(benchmark):
     world = group_of(10_000, 100_000)
     forms = encode_view_forms(world.new, older=[world.old])
     delta = forms.delta_by_held[view_reference(world.old)]
-    rows = []
+    blobs = subscriptions(world)
+    spent = cpu_seconds(lambda all_: [decode_subscription(data) for data in all_], blobs)
+    rows = [("all subscriptions in, CPU", spent, HUGE_SECONDS, "s")]
     for name, view in (
         ("with a delta", {"view_delta": delta}),
         ("with a reference", {"view_reference": forms.reference}),
     ):
-        values = answers(world, **view)
-        started = time.process_time()
-        encode_all(values)
-        spent = time.process_time() - started
-        rows.append((f"all answers {name}, s of CPU", spent, HUGE_SECONDS, "{:.2f}"))
+        spent = cpu_seconds(encode_all, answers(world, **view))
+        rows.append((f"all answers {name}, CPU", spent, HUGE_SECONDS, "s"))
     full = best_ms(encode_all, answers(world, view_full=forms.full)[:500], number=1) / 500
     rows += [
-        ("splice a full view, ms a member", full, None, "{:.3f}"),
-        (
-            "encode the view in all forms once, ms",
-            best_ms(forms_once, world, number=1),
-            None,
-            "{:.0f}",
-        ),
-        ("full view, bytes", len(forms.full), None, "{:,}"),
-        ("delta after one join, bytes", len(delta), None, "{:,}"),
+        ("  splice a full view into an answer", full, None, "ms"),
+        ("  encode it in all forms once", best_ms(forms_once, world, number=1), None, "ms"),
+        ("  full view", len(forms.full), None, "bytes"),
+        ("  delta after one join", len(delta), None, "bytes"),
     ]
-    show("10,000 clients, 100,000 tasks, 1 standby", rows)
+    show("10,000 x 100,000", rows)
     benchmark.pedantic(forms_once, args=(world,), rounds=3)
     assert all(found <= ALARM * goal for _, found, goal, _ in rows if goal is not None)
+
+
+def test_bytes_of_a_group_grow_as_its_members_do(benchmark):
+    """One member's bytes in a group of 500 and in one of 2,000, ten tasks each."""
+    totals = {}
+    for clients in (500, 2_000):
+        group = group_of(clients, 10 * clients).group
+        members = list(group.members())
+        for size in native_sizes(group, members):
+            totals.setdefault(size.name, []).append(size.group / len(members))
+    print()
+    for name in ("native_delta", "native_reference"):
+        small, large = totals[name]
+        at_most(PART, f"bytes a member, {name}, 2,000 over 500", large / small, LINEAR, "x")
+        assert large <= ALARM * small
+    benchmark(lambda: None)
 
 
 def forms_once(world):

@@ -1,0 +1,164 @@
+"""All figures of the project in one table: goal, measured, met or not.
+
+    python -m benchmarks.table [--quick] [--only "encoding live"] [--out FILE]
+
+Every part is a process of its own, whose rows are joined. The whole takes about three quarters of
+an hour on two cores; --quick about ten minutes, at sizes for which some goals are not judged. FILE
+gets the rows as JSON lines. Exit status 1: a goal is missed, or a part broke off.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.rows import FILE_VARIABLE, Row, read
+
+ROOT = Path(__file__).resolve().parent.parent
+_PYTEST = (
+    "-m",
+    "pytest",
+    "--benchmark-only",
+    "-q",
+    "-s",
+    "-p",
+    "no:cacheprovider",
+    "--timeout=900",
+)
+_COLUMNS = ("--benchmark-columns=min,median,rounds",)
+_STYLES = {True: "green", False: "bold red", None: ""}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A process: words behind `python`, those of the whole and those of a quick look."""
+
+    name: str
+    run: tuple[str, ...]
+    whole: tuple[str, ...] = ()
+    quick: tuple[str, ...] = ()
+
+
+PARTS = (
+    Part(
+        name="encoding",
+        run=(*_PYTEST, *_COLUMNS, "benchmarks/bench_codec.py", "benchmarks/bench_views.py"),
+    ),
+    Part(
+        name="fuzzing",
+        run=("-m", "benchmarks.bench_fuzz"),
+        whole=("--seconds", "120"),
+        quick=("--seconds", "20"),
+    ),
+    Part(
+        name="simulator",
+        run=("-m", "benchmarks.bench_sim"),
+        whole=("--bounces", "500", "--seeds", "20000", "--clusters", "1000"),
+        quick=("--bounces", "100", "--seeds", "1000", "--clusters", "100", "--skip-matrix"),
+    ),
+    Part(
+        name="assignor",
+        run=("-m", "benchmarks.bench_assign"),
+        whole=("--random", "2000"),
+        quick=("--random", "100", "--quick"),
+    ),
+    Part(name="embedding", run=(*_PYTEST, *_COLUMNS, "benchmarks/bench_embedding.py")),
+    Part(
+        name="failover",
+        run=("-m", "benchmarks.bench_failover"),
+        whole=("--kills", "5"),
+        quick=("--kills", "2"),
+    ),
+    Part(
+        name="rebootstrap",
+        run=("-m", "benchmarks.bench_rebootstrap"),
+        whole=("--seconds", "60", "--rounds", "5"),
+        quick=("--seconds", "5", "--rounds", "2"),
+    ),
+    Part(name="live", run=("-m", "benchmarks.bench_live"), whole=("--fresh",)),
+    Part(
+        name="spark-batch",
+        run=("-m", "benchmarks.bench_spark_batch"),
+        whole=("--groups", "5000"),
+        quick=("--groups", "200", "--runs", "1"),
+    ),
+    Part(
+        name="spark-group",
+        run=("-m", "benchmarks.bench_spark_group"),
+        whole=("--tasks", "10000000"),
+        quick=("--tasks", "100000"),
+    ),
+)
+
+
+def run(part: Part, *, quick: bool, problems: Path | None) -> list[Row]:
+    """The rows of a part, whose output goes where this one's goes."""
+    more = part.quick if quick else part.whole
+    if problems is not None and part.name == "assignor":
+        more = (*more, "--problems", str(problems))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "rows.jsonl")
+        environment = {**os.environ, FILE_VARIABLE: str(file)}
+        command = [sys.executable, *part.run, *more]
+        status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        rows = read(file)
+    # A missed goal is status 1 and has its row; whatever ends without one broke off.
+    if status and not any(row.met is False for row in rows):
+        said = f"ended with status {status}"
+        rows.append(Row(part=part.name, name="broke off", goal="", measured=said, met=False))
+    return rows
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """All rows, part by part."""
+    table = Table("figure", "goal", "measured", "met", title="figures")
+    table.columns[2].justify = "right"
+    last = None
+    for row in rows:
+        if row.part != last:
+            table.add_section()
+            table.add_row(Text(row.part, style="bold"))
+            last = row.part
+        mark = Text(row.mark, style=_STYLES[row.met])
+        table.add_row(f"  {row.name}", row.goal, row.measured, mark)
+    return table
+
+
+@click.command(help=__doc__)
+@click.option("--quick", is_flag=True, help="Small sizes.")
+@click.option("--only", metavar="PARTS", help=f"Of: {' '.join(part.name for part in PARTS)}.")
+@click.option("--problems", type=click.Path(exists=True, path_type=Path), help="See bench_assign.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON lines.")
+def main(*, quick: bool, only: str | None, problems: Path | None, out: Path | None) -> None:
+    names = [part.name for part in PARTS]
+    chosen = (only or " ".join(names)).split()
+    if unknown := sorted(set(chosen) - set(names)):
+        raise click.UsageError(f"no part {', '.join(unknown)}; there are {', '.join(names)}")
+    console, rows = Console(width=140, highlight=False), []
+    for part in PARTS:
+        if part.name in chosen:
+            console.rule(part.name)
+            began = time.monotonic()
+            rows += run(part, quick=quick, problems=problems)
+            console.print(f"{part.name}: {time.monotonic() - began:.0f} s")
+    console.print(table_of(rows))
+    if out is not None:
+        out.write_text("".join(json.dumps(asdict(row)) + "\n" for row in rows), encoding="utf-8")
+    judged = [row for row in rows if row.met is not None]
+    missed = [row for row in judged if not row.met]
+    console.print(f"{len(judged)} goals, {len(judged) - len(missed)} met, {len(missed)} missed")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
