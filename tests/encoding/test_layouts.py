@@ -64,7 +64,9 @@ def missing_of(version):
 
 @pytest.mark.parametrize("version", KNOWN_VERSIONS)
 def test_a_known_version_is_complete(version):
-    assert missing_of(version) == [], f"version {version} is known, but not complete"
+    missing = missing_of(version)
+    listed = "".join(f"\n- {step}" for step in missing)
+    assert not missing, f"version {version} is known, but not complete; it lacks{listed}"
 
 
 def test_a_version_that_is_only_emulated_lacks_a_release():
