@@ -8,6 +8,10 @@ from assignor import PartitionsByTask, TasksListener, Topology
 from assignor.adapters.kafka_python import StreamsAssignor
 from system_tests.broker import BrokerConfig, running_broker
 
+RECORDS = 8
+RUNNING: dict[str, int] = {}
+PROCESSED: list[bytes] = []
+
 
 class App(TasksListener):
     """Says which tasks it runs."""
@@ -19,10 +23,11 @@ class App(TasksListener):
         """Called on the client's thread after each rebalance."""
         tasks = ", ".join(map(str, active)) or "nothing yet"
         print(f"{self.name} runs {tasks}, and {len(standby)} standbys")
+        RUNNING[self.name] = len(active)
 
 
-def consume(name: str, bootstrap: list[str], stop: threading.Event) -> None:
-    """One member: poll a second or more, process, commit."""
+def consume(name: str, bootstrap: list[str]) -> None:
+    """One member: poll a second or more, process; offsets are committed by the client."""
     topology = Topology().add_source("words", topics=["words"])
     assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
     consumer = KafkaConsumer(
@@ -35,23 +40,21 @@ def consume(name: str, bootstrap: list[str], stop: threading.Event) -> None:
         session_timeout_ms=3000,
     )
     assignor.attach(consumer)
-    while not stop.is_set():
+    while len(PROCESSED) < RECORDS or not all(map(RUNNING.get, ("one", "two"))):
         for partition, records in consumer.poll(timeout_ms=1000).items():
+            PROCESSED.extend(record.value for record in records)
             print(f"{name} processed {len(records)} of partition {partition.partition}")
     consumer.close()
 
 
 with running_broker(BrokerConfig(topics={"words": 4})) as broker:
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-    for number in range(8):
+    for number in range(RECORDS):
         producer.send("words", b"hello", partition=number % 4)
     producer.close()
-    done = threading.Event()
-    arguments = [(name, broker.bootstrap_servers, done) for name in ("one", "two")]
+    arguments = [(name, broker.bootstrap_servers) for name in ("one", "two")]
     members = [threading.Thread(target=consume, args=each) for each in arguments]
     for member in members:
         member.start()
-    done.wait(4)
-    done.set()
     for member in members:
         member.join()

@@ -1,0 +1,179 @@
+"""librdkafka as the data plane: which records count as processed, and when that is committed."""
+
+import queue
+import threading
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, Message
+from kafka import TopicPartition
+
+from assignor.adapters import confluent
+from assignor.adapters.confluent import ConfluentReader
+from assignor.embedding import MemberStopped
+from tests.assignor.embedding.clusters import until
+
+LIMIT_S = 30
+A, B = TopicPartition("words", 0), TopicPartition("words", 1)
+
+
+class Librdkafka:
+    """Stands for confluent-kafka's consumer: hands out batches that a test puts in."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.batches = queue.Queue()
+        self.reads, self.closed = set(), False
+
+    def consume(self, batch, timeout):
+        try:
+            return self.batches.get(timeout=0.01)
+        except queue.Empty:
+            return []
+
+    def incremental_assign(self, where):
+        self.reads |= {TopicPartition(one.topic, one.partition) for one in where}
+
+    def incremental_unassign(self, where):
+        self.reads -= {TopicPartition(one.topic, one.partition) for one in where}
+
+    def close(self):
+        self.closed = True
+
+
+class Member:
+    """Stands for kafka-python's consumer."""
+
+    def __init__(self, servers=("a:1", "b:2")):
+        self.config = {
+            "bootstrap_servers": servers,
+            "group_id": "g",
+            "auto_offset_reset": "earliest",
+        }
+        self.paused, self.commits = set(), []
+
+    def pause(self, *where):
+        self.paused |= set(where)
+
+    def commit_async(self, offsets):
+        self.commits.append({where: one.offset for where, one in offsets.items()})
+
+
+def record(where, offset):
+    return Message(topic=where.topic, partition=where.partition, offset=offset, value=b"x")
+
+
+@pytest.fixture
+def reading(monkeypatch):
+    monkeypatch.setattr(confluent, "Consumer", Librdkafka)
+    made = []
+
+    def make(process=lambda _: None, **options):
+        member = Member()
+        batches = queue.Queue()
+
+        def processed(records):
+            process(records)
+            batches.put([(one.topic(), one.partition(), one.offset()) for one in records])
+
+        reader = ConfluentReader(member, processed, **options)
+        made.append(reader)
+        return SimpleNamespace(
+            member=member, reader=reader, client=reader._client, processed=batches
+        )
+
+    yield make
+    for one in made:
+        one.close()
+        assert one._client.closed
+
+
+def settled(reading):
+    """The reading thread has taken in all that was put before."""
+    reading.reader._thread.submit(lambda: None).result(LIMIT_S)
+
+
+def test_it_reaches_the_cluster_as_the_member_does_and_never_commits_by_itself(reading):
+    one = reading(settings={"security.protocol": "SSL", "enable.auto.commit": True})
+    assert one.client.settings == {
+        "bootstrap.servers": "a:1,b:2",
+        "group.id": "g",
+        "auto.offset.reset": "earliest",
+        "security.protocol": "SSL",
+        "enable.auto.commit": False,
+    }
+
+
+def test_what_is_assigned_is_read_here_and_not_by_the_member(reading):
+    one = reading()
+    one.reader.on_partitions_assigned({B, A})
+    assert one.client.reads == one.member.paused == {A, B}
+    one.client.batches.put([record(A, 4), record(B, 7), record(A, 5)])
+    assert len(one.processed.get(timeout=LIMIT_S)) == 3
+    settled(one)
+    one.reader.commit()
+    assert one.member.commits == [{A: 6, B: 8}]
+
+
+def test_a_partition_is_given_up_after_the_batch_under_way_and_with_its_commit(reading):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def process(_):
+        begun.set()
+        assert goes_on.wait(LIMIT_S)
+
+    one = reading(process)
+    one.reader.on_partitions_assigned({A, B})
+    one.client.batches.put([record(A, 0), record(B, 0)])
+    assert begun.wait(LIMIT_S)
+    giving_up = threading.Thread(target=one.reader.on_partitions_revoked, args=({A},))
+    giving_up.start()
+    assert one.member.commits == []
+    goes_on.set()
+    giving_up.join(LIMIT_S)
+    assert one.client.reads == {B}
+    assert one.member.commits == [{A: 1}]
+    one.reader.commit()
+    assert one.member.commits[1:] == [{B: 1}]
+
+
+def test_of_a_partition_that_was_lost_nothing_is_committed(reading):
+    one = reading()
+    one.reader.on_partitions_assigned({A})
+    one.client.batches.put([record(A, 0)])
+    one.processed.get(timeout=LIMIT_S)
+    one.reader.on_partitions_lost({A})
+    one.reader.commit()
+    assert one.client.reads == set()
+    assert one.member.commits == []
+
+
+def test_a_batch_that_fails_is_not_committed_and_ends_the_member(reading):
+    def process(records):
+        if records[0].offset():
+            raise ValueError("no word")
+
+    one = reading(process)
+    one.reader.on_partitions_assigned({A})
+    one.client.batches.put([record(A, 0)])
+    one.client.batches.put([record(A, 1)])
+    one.processed.get(timeout=LIMIT_S)
+    until(lambda: one.reader._failure is not None)
+    with pytest.raises(MemberStopped, match="ValueError: no word"):
+        one.reader.commit()
+    one.reader.on_partitions_revoked({A})
+    assert one.member.commits == [{A: 1}]
+
+
+def test_errors_that_pass_are_passed_over_and_fatal_ones_end_the_member(reading, caplog):
+    one = reading()
+    one.reader.on_partitions_assigned({A})
+    passing = Message(topic="words", error=KafkaError(KafkaError._ALL_BROKERS_DOWN, "all down"))
+    one.client.batches.put([passing, record(A, 0)])
+    assert one.processed.get(timeout=LIMIT_S) == [("words", 0, 0)]
+    assert "all down" in caplog.text
+    fatal = KafkaError(KafkaError._FATAL, "fenced", fatal=True)
+    one.client.batches.put([Message(topic="words", error=fatal)])
+    until(lambda: one.reader._failure is not None)
+    with pytest.raises(MemberStopped, match="fenced"):
+        one.reader.commit()
