@@ -32,11 +32,11 @@ KINDS = {
     "now": "nothing happens: the group as it is",
     "lose-client": "each client dies, one by one; its state is lost",
     "lose-rack": "all clients of a rack die, rack by rack",
-    "lose-zone": "all clients with one value of the tag `zone` die; lose-tag:KEY for another tag",
-    "add": "add:N clients without state, like the median client, spread over the racks",
-    "release": "release:OLD:NEW, a rolling upgrade: every client leaves and is back, once a bounce",
+    "lose-zone": "clients with one value of the tag `zone` die; or lose-tag:KEY",
+    "add": "add:N clients without state, like the median one, on all racks",
+    "release": "release:OLD:NEW, a rolling upgrade: clients leave and come back",
     "config": "config:KEY=VALUE;KEY=VALUE, other settings",
-    "strategy": "strategy:NAME, another strategy, such as kafka_high_availability",
+    "strategy": "strategy:NAME, another one, such as kafka_high_availability",
 }
 _NEEDS = {"add", "release", "config", "strategy", "lose-tag"}
 _ADDED_MAX = 100_000

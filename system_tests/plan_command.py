@@ -49,7 +49,7 @@ _EXITS = {0: "it rolls, or there is nothing to do", 1: "all members have to be s
     "saved",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="What `assignor inspect --save` wrote: members, partitions, and what they run.",
+    help="One group, as JSON; what `assignor inspect --save` wrote of members and releases.",
 )
 @click.option(
     "--uses",

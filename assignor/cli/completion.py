@@ -9,9 +9,9 @@ from click.shell_completion import get_completion_class
 from assignor.cli.lazy import Command, Subcommand, completion_variable
 
 _EXAMPLES = """
-eval "$(PROGRAM completion bash)"     in ~/.bashrc
-eval "$(PROGRAM completion zsh)"      in ~/.zshrc, after compinit
-PROGRAM completion fish > ~/.config/fish/completions/PROGRAM.fish
+eval "$(PROGRAM completion bash)"  # in ~/.bashrc
+eval "$(PROGRAM completion zsh)"  # in ~/.zshrc, after compinit
+PROGRAM completion fish | source  # in ~/.config/fish/config.fish
 """
 
 

@@ -42,7 +42,7 @@ def connect_options(command: Command) -> Command:
     the three.
     """
     for option in (
-        timeout_option(f"For all that is asked; {_TIMEOUT_S:g} by default."),
+        timeout_option(f"How long to wait; for all that is asked. By default {_TIMEOUT_S:g}."),
         click.option(
             "--command-config",
             type=click.Path(dir_okay=False, path_type=Path),

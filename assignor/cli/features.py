@@ -49,7 +49,7 @@ from probing.features import FeatureUpdate, UpdateKind
 Command = Callable[..., Any]
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
-_PLACES = "--bootstrap-server broker:9092"
+_PLACES = "--bootstrap-server b:9092"
 _EXITS = {3: f"{NO_BROKER}; the disk refused"}
 _CHANGE_EXITS = {
     0: "done; in a dry run: possible",
@@ -189,7 +189,7 @@ def upgrade_all(*, release: str | None, **rest: Any) -> None:
 @features.command(
     "downgrade-all",
     help="Lower every feature to what is known here, or to what a release has.",
-    examples=f"PROGRAM features downgrade-all {_PLACES} --release-version 3.9",
+    examples=f"PROGRAM features downgrade-all {_PLACES} --dry-run",
     exits=_CHANGE_EXITS,
 )
 @release_version_option

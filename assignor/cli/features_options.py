@@ -22,7 +22,9 @@ def place_options(command: Command) -> Command:
             metavar="DIR",
             help="The folder of a feature log, as `assignor storage format` made it.",
         ),
-        click.option("--group", metavar="GROUP", help="A group of ours; else the cluster itself."),
+        click.option(
+            "--group", metavar="GROUP", help="The group (application.id); else the cluster itself."
+        ),
     ):
         command = option(command)
     return connect_options(command)

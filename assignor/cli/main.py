@@ -32,7 +32,7 @@ class _Assignor(LazyGroup):
         ),
         "size": Subcommand("assignor.cli.size", "size", "Say what a group's metadata weighs."),
         "storage": Subcommand(
-            "assignor.cli.storage", "storage", "Make the folder of a feature log, and look at it."
+            "assignor.cli.storage", "storage", "Make the folder of a feature log, and look into it."
         ),
     }
 

@@ -65,7 +65,7 @@ _BOUNDS = Bounds()
     show_default=True,
     help="How many states more to look at for other rules once something was found.",
 )
-@timeout_option("For the whole search, which ends incomplete then; none by default.", least=0)
+@timeout_option("How long to wait; the search ends incomplete then. For ever by default.", least=0)
 @click.option(
     "--issue",
     type=click.Choice([issue.id for issue in ISSUES]),

@@ -32,6 +32,8 @@ from system_tests.command_options import (
     partitions_option,
     refuse,
     report_option,
+    seed_option,
+    session_timeout_option,
     static_option,
 )
 from system_tests.live.bounce import LiveBounce, Outcome
@@ -59,7 +61,7 @@ from system_tests.trace import LEGEND
 _NOTES = f"""
 \b
 The trace has a lane per member:
-  {LEGEND}
+{LEGEND}
 """
 _EXAMPLES = """
 PROGRAM live --from 3.1 --to native --members 3 --seed 7
@@ -99,7 +101,7 @@ _EXITS = {
     show_default=True,
     help="Records written per second.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order and the ids.")
+@seed_option(default=0)
 @click.option(
     "--client",
     type=click.Choice([*CLIENTS, MIXED]),
@@ -138,12 +140,14 @@ _EXITS = {
 )
 @click.option("--garbage", is_flag=True, help="Let a foreign member in that nobody can read.")
 @click.option(
-    "--bootstrap-server", metavar="HOST:PORT", help="A broker instead of the embedded one."
+    "--bootstrap-server",
+    metavar="HOST:PORT",
+    help="Where to connect first; no broker is started then.",
 )
 @click.option(
     "--broker",
     metavar="kafka:RELEASE",
-    help="Start a real Kafka for it: kafka:3.9, kafka:4 (the newest). Needs the extra `real`.",
+    help="What broker to start; kafka:3.9, kafka:4 (the newest): a real one (extra `real`).",
 )
 @click.option(
     "--port",
@@ -152,13 +156,7 @@ _EXITS = {
     show_default=True,
     help="Of the broker; 0: any free one.",
 )
-@click.option(
-    "--session-timeout-ms",
-    type=click.IntRange(1000, 300_000),
-    default=6000,
-    show_default=True,
-    help="How long a silent member stays in the group.",
-)
+@session_timeout_option(1000)
 @click.option(
     "--heartbeat-ms",
     type=click.IntRange(50, 60_000),
@@ -166,7 +164,7 @@ _EXITS = {
     show_default=True,
     help="How often members tell that they live.",
 )
-@timeout_option("For the group to settle after each step.", least=1, default=30.0)
+@timeout_option("How long to wait; for the group to settle after each step.", least=1, default=30.0)
 @format_option()
 @report_option
 @click.option("--verbose", is_flag=True, help="With json: the trace on stderr.")

@@ -25,6 +25,7 @@ from system_tests.command_options import (
     partitions_option,
     refuse,
     report_option,
+    seed_option,
 )
 from system_tests.kraft import (
     KRAFT_FAULTS,
@@ -59,7 +60,7 @@ _LISTED_FAILURES = 100
 _NOTES = f"""
 \b
 The trace has a lane per thread:
-  {LEGEND}
+{LEGEND}
 
 The same seed with the same options gives the same bytes, on every machine.
 """
@@ -90,7 +91,7 @@ _EXITS = {
     examples=_EXAMPLES,
     exits=_EXITS,
 )
-@click.option("--seed", type=click.IntRange(0), help="Run this one and print its trace.")
+@seed_option(default=None, least=0, said="; run this one and print its trace")
 @seeds_option()
 @group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
 @partitions_option()

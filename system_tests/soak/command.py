@@ -37,7 +37,7 @@ _EMBEDDED = "embedded"
 
 _EXAMPLES = """
 PROGRAM soak --minutes 3
-PROGRAM soak --minutes 60 --members 4 --rate 200 --seed 7 --out soak.jsonl
+PROGRAM soak --minutes 60 --rate 200 --seed 7 --out soak.jsonl
 PROGRAM soak --minutes 20 --client mixed
 PROGRAM soak --minutes 20 --broker kafka:4 --format json | jq .checks
 """
@@ -147,7 +147,7 @@ def soak(**given: Any) -> None:
         console = text_console()
         console.print()
         for line, style in summary_lines(outcome, verdict, options):
-            console.print(line, style=style, markup=False)
+            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
     sys.exit(0 if verdict.ok else EXIT_BAD)
 
 

@@ -1,0 +1,285 @@
+"""One voice: the three programs ask for the same by the same words, and all their help holds."""
+
+import json
+import re
+import shlex
+from collections import defaultdict
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from docs.generators.commands import PROGRAMS, all_commands
+from encoding import Assignment, TaskId, encode_assignment
+
+JOIN = Path(__file__).parent / "assignor" / "problems" / "join.jsonl"
+ANSWER = encode_assignment(Assignment(version=4, active_tasks=(TaskId(0, 1),))).hex()
+QUESTION = json.dumps({"kind": "assignment", "hex": ANSWER}) + "\n"
+FIELDS = '{"kind": "assignment", "version": 4, "fields": {"active_tasks": [[0, 1, null]]}}\n'
+COMMANDS = all_commands()
+LEAVES = [(path, one) for path, one in COMMANDS if not isinstance(one, click.Group)]
+OPTIONS = [
+    (path, option)
+    for path, command in COMMANDS
+    for option in command.params
+    if isinstance(option, click.Option) and option.name not in {"help", "version"}
+]
+
+
+def named(row):
+    return " ".join(row[0])
+
+
+every_command = pytest.mark.parametrize("row", COMMANDS, ids=named)
+
+# The same word for another thing, and why that is well.
+OTHER_HELP = {
+    ("--feature", "assignor features disable"): "what is taken out has no level",
+    ("--force", "rolling-bounce live"): "there a path; one bounce without a pin is --no-pin",
+    ("--members", "assignor negotiate"): "who they are, since nothing else is known of them",
+    ("--problem", "assignor size"): "of one group",
+    ("--problem", "rolling-bounce plan"): "of one group",
+    ("--strategy", "spark-assign group"): "the collapsed job has two of its own",
+}
+OTHER_VALUE = {
+    ("--bootstrap-server", "rolling-bounce live"): "one broker is enough for a test",
+    ("--broker", "rolling-bounce soak"): "the embedded one has a name there, as its default",
+    ("--faults", "spark-assign simulate"): "groups only",
+    ("--feature", "assignor features disable"): "what is taken out has no level",
+    ("--format", "rolling-bounce matrix"): "pages as well",
+    ("--members", "assignor negotiate"): "who they are, since nothing else is known of them",
+    ("--out", "rolling-bounce soak"): "a file; Spark writes folders",
+    ("--problem", "rolling-bounce plan"): "a saved file, no stream",
+    ("--strategy", "spark-assign group"): "the collapsed job has two of its own",
+}
+
+
+def first_clause(text):
+    return re.split(r"[;,.]", text or "")[0]
+
+
+def value_of(option):
+    if option.is_flag:
+        return "flag"
+    if isinstance(option.type, click.Choice):
+        return tuple(option.type.choices)
+    return option.metavar or type(option.type).__name__
+
+
+@pytest.mark.parametrize(
+    ("told", "excused"),
+    [(lambda option: first_clause(option.help), OTHER_HELP), (value_of, OTHER_VALUE)],
+    ids=["help", "value"],
+)
+def test_an_option_of_one_name_says_and_takes_the_same_everywhere(told, excused):
+    found = defaultdict(lambda: defaultdict(list))
+    for path, option in OPTIONS:
+        if (option.opts[0], " ".join(path)) not in excused:
+            found[option.opts[0]][told(option)].append(" ".join(path))
+    assert {name: dict(ways) for name, ways in found.items() if len(ways) > 1} == {}
+
+
+def test_no_excuse_is_left_over():
+    there = {(option.opts[0], " ".join(path)) for path, option in OPTIONS}
+    assert (OTHER_HELP.keys() | OTHER_VALUE.keys()) - there == set()
+
+
+def test_every_option_has_help_that_is_a_sentence():
+    assert [
+        f"{' '.join(path)} {option.opts[0]}: {option.help}"
+        for path, option in OPTIONS
+        if not (option.help or "").endswith(".")
+    ] == []
+
+
+def test_a_default_is_shown_unless_it_is_nothing():
+    hidden = [
+        f"{' '.join(path)} {option.opts[0]}"
+        for path, option in OPTIONS
+        if isinstance(option.default, str | int | float)
+        and not option.is_flag
+        and option.default != ""
+        and not option.show_default
+    ]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("row", LEAVES, ids=named)
+def test_every_command_speaks_to_people_and_to_programs(row):
+    path, command = row
+    streams = {"assignor encode", "completion"}
+    if not ({" ".join(path), path[-1]} & streams):
+        forms = next(option for option in command.params if option.name == "form")
+        assert list(forms.type.choices[:2]) == ["text", "json"]
+
+
+@every_command
+def test_help_is_readable_on_80_columns_and_has_examples_and_the_exit_status(row, monkeypatch):
+    path, _ = row
+    monkeypatch.setenv("COLUMNS", "80")
+    program = next(one for one in PROGRAMS if one.name == path[0])
+    text = CliRunner().invoke(program, [*path[1:], "--help"]).stdout
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    parts = [text.index(f"\n{part}:\n") for part in ("Options", "Examples", "Exit status")]
+    assert parts == sorted(parts)
+    assert f"  {path[0]} " in text[parts[1] : parts[2]]
+    assert "-h, --help" in text
+
+
+@every_command
+def test_the_exit_status_means_the_same_everywhere(row):
+    _, command = row
+    assert {0, 2, 3} <= command.exits.keys() <= {0, 1, 2, 3}
+    assert command.exits[2].startswith("wrong usage or bad input")
+    assert command.exits[3].startswith("the surroundings failed")
+
+
+@every_command
+def test_a_summary_is_one_sentence_that_begins_with_a_verb(row):
+    _, command = row
+    summary = command.get_short_help_str(limit=200)
+    assert len(summary) <= 72 + len(" (KIP-584, KIP-778)."), summary
+    assert summary.endswith(".")
+    assert re.match(VERBS, summary), summary
+
+
+VERBS = (
+    r"(Ask|Bounce|Compare|Disturb|Explain|Look|Lower|Make|Place|Print|Raise|Say|Show|Simulate|Take"
+    r"|Try|Upgrade|Write) "
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
+def test_a_group_says_of_a_command_what_the_command_says(program):
+    for name, row in program.subcommands.items():
+        command = program.get_command(click.Context(program, info_name=program.name), name)
+        assert row.sentence == command.get_short_help_str(limit=200), name
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
+def test_every_program_has_a_version_and_completion(program):
+    run = CliRunner()
+    told = run.invoke(program, ["--version"]).stdout
+    assert re.fullmatch(rf"{program.name}, version \S+\n", told)
+    assert f"_{program.name.upper().replace('-', '_')}_COMPLETE" in (
+        run.invoke(program, ["completion", "bash"]).stdout
+    )
+
+
+# How examples are made quick, and which are not run here, each with where something like it is.
+QUICK = (
+    (r"--seeds \d+", "--seeds 2 --workers 1"),
+    (r"(PROGRAM explore .*)", r"\1 --max-states 50 --more-states 0"),
+)
+NOT_RUN = (
+    (
+        r"--bootstrap-server|--command-config",
+        "needs a cluster: test_cli_inspect, _features",
+    ),
+    (r"PROGRAM (live|soak)\b", "starts processes: system_tests/test_live_*, soak tests"),
+    (r"PROGRAM (batch|group|whatif|compare)\b", "starts a JVM: tests/spark_assign"),
+    (r"--overwrite|--out ", "starts a JVM: tests/spark_assign"),
+    (r"PROGRAM matrix(?! --from 2\.3\.1)", "takes minutes: test_matrix"),
+    (r"--report", "needs the extra `report`: test_report_sim"),
+    (r"--minutes", "takes minutes"),
+)
+STATUS = {
+    "2/2,3/3": 1,
+    "--seeds 2 --workers 1 --from 2.0.1 --to 2.3.0 --force": (0, 1),
+    "explore --from 2.0.1": (0, 1),
+    "explore --from 2.4.1": (0, 1),
+}
+
+
+def examples():
+    for path, command in COMMANDS:
+        text = re.sub(r" \\\n\s+", " ", command.examples)
+        text = re.sub(r"\|\n\s+", "| ", text)
+        for line in text.splitlines():
+            if "PROGRAM" in line and not line.startswith("eval"):
+                yield path[0], re.sub(r"\s+# .*", "", line)
+
+
+def words_of(program, line):
+    """Arguments of the program in a line of shell, and the file that is its stdin."""
+    part = next(piece for piece in line.split(" | ") if "PROGRAM" in piece or program in piece)
+    words = shlex.split(part.partition("PROGRAM")[2])
+    words = words[: words.index(">")] if ">" in words else words
+    if "<" not in words:
+        return words, None
+    at = words.index("<")
+    return words[:at], words[at + 1]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the files of the examples are."""
+    monkeypatch.chdir(tmp_path)
+    groups = JOIN.read_text()
+    first = json.loads(groups.splitlines()[0]) | {"name": "join-1"}
+    group = json.dumps(first) + "\n"
+    for name, text in (
+        ("groups.jsonl", group),
+        ("group.json", group),
+        ("answers.jsonl", answer := answer_of(group)),
+        ("ours.jsonl", answer),
+        ("theirs.jsonl", answer),
+        ("questions", QUESTION),
+        ("blobs.jsonl", QUESTION),
+        ("fields.jsonl", FIELDS),
+        ("my_module.py", "from assignor import sticky as my_strategy\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "blob.bin").write_bytes(bytes.fromhex(ANSWER))
+    (tmp_path / "state").mkdir()
+    return tmp_path
+
+
+def answer_of(group):
+    words = ["assign", "--problem", "-", "--format", "json"]
+    return CliRunner().invoke(PROGRAMS[0], words, input=group).stdout
+
+
+def quick(line):
+    for pattern, instead in QUICK:
+        line = re.sub(pattern, instead, line)
+    return line
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [row for row in examples() if not any(re.search(part, row[1]) for part, _ in NOT_RUN)],
+)
+def test_an_example_does_what_it_says(program, line, folder):
+    if "--directory" in line and "storage format" not in line:
+        made = line.partition("--directory ")[2].split()[0]
+        CliRunner().invoke(
+            PROGRAMS[0], ["storage", "format", "--metadata-version", "2", "--directory", made]
+        )
+    words, stdin = words_of(program, quick(line))
+    typed = (folder / stdin).read_bytes() if stdin else QUESTION.encode()
+    if "--hex -" in line:
+        typed = b"0000000c0000000c"
+    run = next(one for one in PROGRAMS if one.name == program)
+    done = CliRunner().invoke(run, words, input=typed)
+    expected = next((status for part, status in STATUS.items() if part in " ".join(words)), 0)
+    assert done.exit_code in (expected if isinstance(expected, tuple) else (expected,)), done.output
+    assert done.stdout
+
+
+def test_every_reason_not_to_run_an_example_is_used():
+    lines = [line for _, line in examples()]
+    assert [why for part, why in NOT_RUN if not any(re.search(part, one) for one in lines)] == []
+
+
+@pytest.mark.parametrize(("program", "line"), list(examples()))
+def test_every_example_is_a_command_that_there_is(program, line):
+    words, _ = words_of(program, line)
+    command = next(one for one in PROGRAMS if one.name == program)
+    context = click.Context(command, info_name=program)
+    while isinstance(command, click.Group) and words:
+        command, words = command.get_command(context, words[0]), words[1:]
+        assert command is not None
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    assert [word for word in words if word.startswith("--") and word not in known] == []
