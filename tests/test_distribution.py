@@ -26,6 +26,9 @@ TEST = re.compile(r"system_tests/(.*/)?(test_[^/]*|conftest)\.py")
 FOR_DEVELOPERS = {"dev", "mutate"}
 NOT_FOR_THE_SDIST = (".ci/",)
 
+# Builds and commands take seconds, on a busy machine minutes; nothing here depends on time.
+pytestmark = pytest.mark.timeout(1200)
+
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
@@ -99,7 +102,11 @@ def test_a_python_that_is_not_there_is_not_found():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", ["", "aiokafka", "kafka", "metrics", "report"])
+@pytest.mark.parametrize(
+    "extra",
+    # With a client it bounces real processes.
+    ["", "aiokafka", pytest.param("kafka", marks=pytest.mark.loop), "metrics", "report"],
+)
 def test_the_wheel_works_in_a_clean_environment(extra, archives, tmp_path):
     python = linked(archives.wheel, extra, tmp_path / "venv")
     place = workplace(tmp_path / "place")
