@@ -2,6 +2,14 @@
 
 import json
 from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+CLIENT_SETTINGS: Final[dict[str, Any]] = {
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",
+    "fetch_max_wait_ms": 100,
+}
+"""Of every consumer in an experiment: a member commits what it has processed, and is quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +43,19 @@ class MemberConfig:
     def to_json(self) -> str:
         """Write one line."""
         return json.dumps(asdict(self))
+
+    def consumer_settings(self, assignor: object) -> dict[str, Any]:
+        """What the member's consumer is told, whichever client it is of."""
+        return {
+            **CLIENT_SETTINGS,
+            "bootstrap_servers": self.bootstrap_servers,
+            "group_id": self.group_id,
+            "client_id": self.name,
+            "group_instance_id": self.group_instance_id,
+            "partition_assignment_strategy": [assignor],
+            "session_timeout_ms": self.session_timeout_ms,
+            "heartbeat_interval_ms": self.heartbeat_interval_ms,
+        }
 
     @classmethod
     def from_json(cls, line: str) -> "MemberConfig":

@@ -14,7 +14,6 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
@@ -23,6 +22,7 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.adapters.rebootstrap_kafka_python import supervise
+from assignor.embedding import fatal_reason
 from encoding import RebalanceError
 from system_tests.live import events
 from system_tests.live.config import MemberConfig
@@ -52,24 +52,6 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client i
             self._work.disown({item.partition for item in lost}, lost=True)
 
 
-def build_consumer(config: MemberConfig, assignor: Any) -> KafkaConsumer:
-    """Build the consumer with the timings of the experiment and nothing that it does not need."""
-    return KafkaConsumer(
-        bootstrap_servers=config.bootstrap_servers,
-        group_id=config.group_id,
-        client_id=config.name,
-        group_instance_id=config.group_instance_id,
-        partition_assignment_strategy=[assignor],
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        session_timeout_ms=config.session_timeout_ms,
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
-        fetch_max_wait_ms=100,
-        reconnect_backoff_max_ms=1_000,
-        metrics_enabled=False,
-    )
-
-
 def run(config: MemberConfig, *, stopping: threading.Event) -> int:
     """Be a member until `stopping` is set or the assignor fails; return the exit status."""
     report = Reporter()
@@ -80,7 +62,11 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
     )
     work = Work(report)
     assignor = build_assignor(config, report, StreamsAssignor)
-    consumer = build_consumer(config, assignor)
+    consumer = KafkaConsumer(
+        **config.consumer_settings(assignor),
+        reconnect_backoff_max_ms=1_000,
+        metrics_enabled=False,
+    )
     assignor.attach(consumer)
     if config.supervised:
         supervise(consumer, listener=tell_rebootstraps(report))
@@ -94,6 +80,12 @@ def run(config: MemberConfig, *, stopping: threading.Event) -> int:
                 _step(consumer, work, report)
             except RebalanceError as error:
                 # A leader without an answer: an emulated one may have died of it, ours asks on.
+                sys.stderr.write(f"{config.name}: {error}\n")
+                stopping.wait(_LEADER_RETRY_S)
+            except KafkaError as error:
+                # No broker answers, perhaps: the same call may go well in a moment.
+                if assignor.failed is not None or fatal_reason(error) is not None:
+                    raise
                 sys.stderr.write(f"{config.name}: {error}\n")
                 stopping.wait(_LEADER_RETRY_S)
     except KafkaError as error:

@@ -99,19 +99,7 @@ class _Member:
         return 0
 
     def _consumer(self) -> Any:
-        config = self._config
-        return AIOKafkaConsumer(
-            bootstrap_servers=config.bootstrap_servers,
-            group_id=config.group_id,
-            client_id=config.name,
-            group_instance_id=config.group_instance_id,
-            partition_assignment_strategy=[self._assignor],
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            session_timeout_ms=config.session_timeout_ms,
-            heartbeat_interval_ms=config.heartbeat_interval_ms,
-            fetch_max_wait_ms=100,
-        )
+        return AIOKafkaConsumer(**self._config.consumer_settings(self._assignor))
 
     async def _go_on(self, consumer: Any, at_work: asyncio.Lock, stopping: threading.Event) -> None:
         errors = 0
