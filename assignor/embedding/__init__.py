@@ -9,7 +9,7 @@ from assignor.embedding.errors import (
     MemberStopped,
     StateDirectoryLocked,
 )
-from assignor.embedding.facts import ClusterFacts, TopicState, knowledge_of
+from assignor.embedding.facts import LeaderFacts, TopicState, knowledge_of
 from assignor.embedding.fatal import ErrorPause, PollErrors, fatal_reason
 from assignor.embedding.internal_topics import (
     ClusterAccess,
@@ -28,13 +28,13 @@ from assignor.embedding.watch import AtHand, ClusterWatch, lags_or_prior
 __all__ = [
     "AtHand",
     "ClusterAccess",
-    "ClusterFacts",
     "ClusterUnavailable",
     "ClusterWatch",
     "ErrorPause",
     "InternalTopic",
     "InternalTopicSettings",
     "KeyHosts",
+    "LeaderFacts",
     "LeaderProvider",
     "MemberStopped",
     "PollErrors",

@@ -28,8 +28,8 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterFacts:
-    """Everything that is known of the cluster at one moment.
+class LeaderFacts:
+    """What a leader knows of the cluster at one moment.
 
     Attributes:
         partition_counts: of the external source topics that exist.
@@ -42,7 +42,7 @@ class ClusterFacts:
     end_offsets: Mapping[TopicPartition, int] | None = None
 
 
-NOTHING_FOUND = ClusterFacts()
+NOTHING_FOUND = LeaderFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class TopicKnowledge:
 
 
 def knowledge_of(
-    facts: ClusterFacts, subtopologies: Iterable[Subtopology], plan: TaskPlan
+    facts: LeaderFacts, subtopologies: Iterable[Subtopology], plan: TaskPlan
 ) -> TopicKnowledge:
     """What holds for these tasks.
 
@@ -97,7 +97,7 @@ def _verdict(wanted: InternalTopic, found: TopicState | None) -> SubtopologyWait
 
 
 def _sums(
-    facts: ClusterFacts, subtopologies: tuple[Subtopology, ...], plan: TaskPlan
+    facts: LeaderFacts, subtopologies: tuple[Subtopology, ...], plan: TaskPlan
 ) -> dict[TaskId, int] | None:
     """End offset sums of the tasks of which all changelog ends are known."""
     if facts.end_offsets is None:

@@ -1,6 +1,6 @@
 """The thread that talks to the cluster, so that a leader never blocks its client.
 
-It keeps one value, `ClusterFacts`, up to date: counts of the source topics, internal topics (which
+It keeps one value, `LeaderFacts`, up to date: counts of the source topics, internal topics (which
 it creates when this member leads), ends of the changelogs. The client's thread reads the value and
 asks for a newer one; it never waits. What is not there in time is unknown (KIP-441).
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from assignor.embedding.errors import ClusterUnavailable
-from assignor.embedding.facts import NOTHING_FOUND, ClusterFacts, TopicState
+from assignor.embedding.facts import NOTHING_FOUND, LeaderFacts, TopicState
 from assignor.embedding.internal_topics import (
     ClusterAccess,
     InternalTopic,
@@ -82,7 +82,7 @@ class LeaderProvider:
         """Begin to look."""
         self._thread.start()
 
-    def facts(self) -> ClusterFacts:
+    def facts(self) -> LeaderFacts:
         """What is known now; returns at once."""
         with self._changed:
             if self._now() - self._offsets_at > _OFFSETS_MAX_AGE_S:
@@ -96,7 +96,7 @@ class LeaderProvider:
             self._asked = True
             self._changed.notify_all()
 
-    def lead(self, used: ClusterFacts, *, waits: bool) -> None:
+    def lead(self, used: LeaderFacts, *, waits: bool) -> None:
         """This member answered the group: look on until the next rebalance; returns at once.
 
         From now on missing topics are created, and `on_ready` is called once the usable topics

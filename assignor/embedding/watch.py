@@ -7,7 +7,7 @@ and lags are unknown.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from assignor.embedding.facts import NOTHING_FOUND, ClusterFacts, knowledge_of
+from assignor.embedding.facts import NOTHING_FOUND, LeaderFacts, knowledge_of
 from assignor.embedding.internal_topics import ClusterAccess, InternalTopicSettings
 from assignor.embedding.provider import LeaderProvider
 from assignor.fallback import fallback_prior
@@ -122,7 +122,7 @@ class ClusterWatch:
         """Of all topics of the topology that are known, for queries; empty without a watch."""
         if self._provider is None:
             return {}
-        facts: ClusterFacts = self._provider.facts()
+        facts: LeaderFacts = self._provider.facts()
         try:
             return plan_tasks(self._subtopologies, facts.partition_counts).partition_counts
         except RebalanceError:

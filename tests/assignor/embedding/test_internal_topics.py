@@ -4,8 +4,8 @@ import pytest
 
 from assignor import Topology, plan_tasks
 from assignor.embedding import (
-    ClusterFacts,
     InternalTopicSettings,
+    LeaderFacts,
     TopicFound,
     TopicState,
     internal_topics,
@@ -102,7 +102,7 @@ def test_a_policy_that_loses_records_is_refused(name, policy, is_refused):
 
 
 def knowledge(**facts):
-    return knowledge_of(ClusterFacts(**facts), PARTS, plan_tasks(PARTS, {"lines": 2}))
+    return knowledge_of(LeaderFacts(**facts), PARTS, plan_tasks(PARTS, {"lines": 2}))
 
 
 GOOD = {BY_WORD: TopicState(partitions=2), COUNTS: TopicState(partitions=2)}
