@@ -1,0 +1,53 @@
+"""A group of members that behave like an old Kafka Streams, to try commands on.
+
+python -m examples.old_group --release 3.1 --members 3    on the broker at localhost:9092
+"""
+
+import threading
+from contextlib import suppress
+
+import click
+from kafka import KafkaConsumer
+
+from assignor import Topology
+from assignor.adapters.kafka_polling import polled
+from assignor.adapters.kafka_python import StreamsAssignor
+
+TOPOLOGY = Topology().add_source("read", topics=["orders"])
+
+
+def member(name: str, release: str, pin: str | None, server: str, stop: threading.Event) -> None:
+    """Be one process of the group `shop` until told to stop."""
+    assignor = StreamsAssignor(TOPOLOGY, application_id="shop", release=release, upgrade_from=pin)
+    settings = {"group_id": "shop", "client_id": name, "bootstrap_servers": server}
+    consumer = KafkaConsumer("orders", **settings, partition_assignment_strategy=[assignor])
+    assignor.attach(consumer)
+    for _ in polled(consumer, assignor, stop=stop):
+        pass
+    consumer.close()
+    assignor.close()
+
+
+@click.command()
+@click.option("--release", default="3.1", show_default=True, help="x.y, x.y.z or native.")
+@click.option("--upgrade-from", "pin", help="The pin of the last member.")
+@click.option("--members", type=click.IntRange(1, 8), default=3, show_default=True)
+@click.option("--bootstrap-server", "server", default="localhost:9092", show_default=True)
+def main(release: str, pin: str | None, members: int, server: str) -> None:
+    """Run the members until Ctrl-C."""
+    stop = threading.Event()
+    names = [f"process-{letter}" for letter in "abcdefgh"[:members]]
+    rows = [(one, release, pin if one == names[-1] else None, server, stop) for one in names]
+    threads = [threading.Thread(target=member, args=row) for row in rows]
+    for thread in threads:
+        thread.start()
+    click.echo(f"{members} members of release {release} in group shop; Ctrl-C ends them")
+    with suppress(KeyboardInterrupt):
+        stop.wait()
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()
