@@ -97,8 +97,9 @@ class Node:
         except (FrameError, DropConnectionError) as error:
             logger.warning("node %d closes the connection from %s: %s", self.node_id, peer, error)
         except (ConnectionError, asyncio.CancelledError):
-            # The peer went away, or the node stops: there is nobody left to answer.
-            pass
+            # The peer went away, or the node stops: there is nobody left to answer, and no waiting
+            # for one that reads no more.
+            writer.transport.abort()
         except Exception:
             # A bug of ours: better one lost connection and a traceback than a client that waits.
             logger.exception("node %d failed on a request from %s", self.node_id, peer)

@@ -30,8 +30,17 @@ class RunningBroker:
         self.stop = stop
 
     def run(self, work: Coroutine[Any, Any, _Value]) -> _Value:
-        """Run a coroutine on the broker's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
+        """Run a coroutine on the broker's loop.
+
+        Raises:
+            TimeoutError: it was not done in time, which is a defect of the broker.
+        """
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
+        except TimeoutError:
+            raise TimeoutError(
+                f"the embedded broker was not done in {_CALL_TIMEOUT_S:.0f} s"
+            ) from None
 
     def call(self, work: Callable[[EmbeddedBroker], _Value]) -> _Value:
         """Run a function of the broker on its loop."""

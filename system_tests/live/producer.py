@@ -3,12 +3,13 @@
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count, cycle
 from time import monotonic
 from typing import Any, Self
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 
 from assignor.adapters.rebootstrap_kafka_python import supervise
 from system_tests.live.plan import LiveOptions
@@ -94,7 +95,8 @@ class WordProducer:
     def close(self, timeout_s: float = 1.0) -> None:
         """Let go of the connection, acknowledged or not."""
         self._stopping.set()
-        self._producer.close(timeout=timeout_s)
+        with suppress(KafkaTimeoutError):
+            self._producer.close(timeout=timeout_s)
 
     def written_ms(self) -> dict[int, tuple[float, ...]]:
         """Return, per partition, when each record was acknowledged; the index is the offset."""

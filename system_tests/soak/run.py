@@ -327,7 +327,7 @@ class Soak:
             return
         for death in self.crew.deaths:
             self._books.find(Trouble.MEMBERS, str(death))
-            for line in death.last_lines:
+            for line in dict.fromkeys(death.last_lines):
                 self._journal.write("last words", member=death.member, line=line)
         self.crew.deaths.clear()
         if self._finishing:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from random import Random
 from time import monotonic
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from system_tests.broker import Fault, RunningBroker
@@ -21,9 +22,15 @@ from system_tests.soak.schedule import Disturbance, Kind
 from system_tests.soak.tally import Stall
 from system_tests.soak.world import Ground
 
-_UNAVAILABLE: Final = (14, 15, 16)  # loading, not available, not coordinator
-_COORDINATED: Final = ("FindCoordinator", "Heartbeat", "JoinGroup", "OffsetCommit", "SyncGroup")
-_ANSWERS_LOST: Final = (*_COORDINATED, "Fetch", "Produce")
+# Loading, not available, not coordinator; a broker that loads answers heartbeats blindly.
+_UNAVAILABLE: Final = MappingProxyType(
+    {
+        14: ("JoinGroup", "OffsetCommit", "OffsetFetch"),
+        15: ("FindCoordinator", "Heartbeat", "JoinGroup", "OffsetCommit", "SyncGroup"),
+        16: ("Heartbeat", "JoinGroup", "OffsetCommit", "OffsetFetch", "SyncGroup"),
+    }
+)
+_ANSWERS_LOST: Final = (*_UNAVAILABLE[15], "Fetch", "Produce")
 _MANY: Final = 1_000
 _CUTS_MAX = 30
 _SLOW_MAX_MS = 400
@@ -163,8 +170,8 @@ def _lose(life: Life, disturbance: Disturbance) -> None:
 
 
 def _refuse(life: Life, disturbance: Disturbance) -> None:
-    error = life.dice.choice(_UNAVAILABLE)
-    faults = [Fault(api=api, error=error, times=_MANY) for api in _COORDINATED]
+    error = life.dice.choice(sorted(_UNAVAILABLE))
+    faults = [Fault(api=api, error=error, times=_MANY) for api in _UNAVAILABLE[error]]
     _fail(life, disturbance, *faults, f"the coordinator answers with error {error}")
 
 
@@ -242,9 +249,11 @@ def _restart(life: Life, disturbance: Disturbance) -> None:
         raise RuntimeError("the embedded broker is no process; the schedule drew the wrong kind")
     end = {Kind.RESTART: life.ground.real.stop, Kind.CRASH: life.ground.real.kill}
     life.crew.say("the broker is " + ("killed" if disturbance.kind is Kind.CRASH else "stopped"))
-    end[disturbance.kind]()
-    life.let_pass(disturbance.share)
-    life.ground.real.start()
+    try:
+        end[disturbance.kind]()
+        life.let_pass(disturbance.share)
+    finally:
+        life.ground.real.start()
     life.crew.say("the broker is back")
     life.settle(since_ms=now_ms())
 
