@@ -112,8 +112,8 @@ def run(part: Part, *, quick: bool, problems: Path | None) -> list[Row]:
         command = [sys.executable, *part.run, *more]
         status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         rows = read(file)
-    # A missed goal is status 1 and has its row; whatever ends without one broke off.
-    if status and not any(row.met is False for row in rows):
+    # A missed goal is status 1 and has its row; whatever else is not 0 broke off.
+    if status and (status != 1 or not any(row.met is False for row in rows)):
         said = f"ended with status {status}"
         rows.append(Row(part=part.name, name="broke off", goal="", measured=said, met=False))
     return rows

@@ -40,6 +40,16 @@ def test_a_part_that_breaks_off_is_a_missed_goal():
     assert run(part("pass"), quick=True, problems=None) == []
 
 
+def test_a_part_that_breaks_off_after_a_missed_goal_has_both_rows():
+    code = """
+from benchmarks.rows import at_most
+at_most("part", "figure", 2, 1)
+raise SystemExit(3)
+"""
+    found = run(part(code), quick=True, problems=None)
+    assert [row.name for row in found] == ["figure", "broke off"]
+
+
 def test_a_part_that_missed_a_goal_has_not_broken_off():
     code = """
 from benchmarks.rows import at_most
