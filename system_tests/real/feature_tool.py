@@ -1,15 +1,8 @@
-"""Kafka's own feature tool, run from here: its JVM lives in a process of its own."""
+"""Kafka's own feature tool, run from here."""
 
-import json
-import subprocess
-import sys
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
 
-from system_tests.surroundings import SurroundingsError
-
-_END_S = 5.0
+from system_tests.real.jvm_child import JvmChild
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,37 +14,15 @@ class ToolRun:
     err: str
 
 
-class FeatureTool:
-    """The tool of a release; use it as a context manager.
+class FeatureTool(JvmChild):
+    """The tool of a release in a process of its own; use it as a context manager.
 
     Args:
         release: exact name.
     """
 
     def __init__(self, release: str) -> None:
-        self.release = release
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "system_tests.real.jvm_features", release],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> Self:
-        """Return the tool; its JVM starts while others do."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the process."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_S)
-        self._process.kill()
-        self._process.wait()
+        super().__init__("jvm_features", release, what="tool")
 
     def run(self, *arguments: str) -> ToolRun:
         """Run it with the arguments of `kafka-features.sh`.
@@ -59,16 +30,5 @@ class FeatureTool:
         Raises:
             SurroundingsError: its process ended, for want of jars or of a Java.
         """
-        into, out = self._process.stdin, self._process.stdout
-        if into is None or out is None:
-            raise RuntimeError("a tool was started without pipes")
-        try:
-            into.write(json.dumps({"arguments": arguments}) + "\n")
-            into.flush()
-            answer = out.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer:
-            raise SurroundingsError(f"the tool of release {self.release} ended; see its errors")
-        said = json.loads(answer)
+        said = self.ask({"arguments": arguments})
         return ToolRun(status=said["status"], out=said["out"], err=said["err"])
