@@ -9,8 +9,8 @@ exact            all that is printed equals what is shown. A shown line `...` st
                  and ` ... ` within a line, or `...` at its end, for anything.
 shape            the same, once numbers and the width of columns are masked.
 exit N           the exit status, 0 otherwise.
-background       the command stays while the page lasts; the lines that are shown come within a
-                 minute, in order, others between them (with `shape`, numbers aside).
+background       the command stays while the page lasts; the lines that are shown come, in order,
+                 others between them (with `shape`, numbers aside).
 file NAME        the block is saved under this name, in the directory where commands run.
 slow             run with the whole suite only.
 not run: WHY     options and modules are checked, nothing else.

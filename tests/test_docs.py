@@ -39,7 +39,7 @@ def parameters(paths):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", parameters([path for path in DOCS if runs(path)]))
 def test_the_blocks_of_a_page_run_in_order_and_print_what_they_show(path, tmp_path):
     with PageSession(tmp_path) as session:
