@@ -227,7 +227,7 @@ def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
     protocol = "assignment.protocol"
     status, out, err = ours("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
     assert (status, out) == (0, f"{protocol} was upgraded to 11 (v11)\n")
-    assert err == "group leveled has no members now: nobody was asked\n"
+    assert err == "warning: group leveled has no members now: nobody was asked\n"
     for level, command, more in ((101, "upgrade", ()), (11, "downgrade", ("--yes",))):
         status, out, _ = ours(
             command, *where, "--feature", f"{protocol}={level}", *more, servers=servers
