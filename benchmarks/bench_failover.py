@@ -68,17 +68,19 @@ def failovers(kills, session_ms):
             group = [
                 Process(broker.bootstrap_servers, Path(home) / str(n), session_ms) for n in range(3)
             ]
-            for number in range(kills):
-                wait(lambda: is_warm(group))
-                found.append(failover(group.pop(0), group))
-                again = Process(broker.bootstrap_servers, Path(home) / str(number % 3), session_ms)
-                group.append(again)
-            stop.set()
-            for one in group:
-                one.process.terminate()
-            for one in group:
-                one.process.wait()
-        talker.join()
+            try:
+                for number in range(kills):
+                    wait(lambda: is_warm(group))
+                    found.append(failover(group.pop(0), group))
+                    place = Path(home) / str(number % 3)
+                    group.append(Process(broker.bootstrap_servers, place, session_ms))
+            finally:
+                stop.set()
+                for one in group:
+                    one.process.terminate()
+                for one in group:
+                    one.process.wait()
+                talker.join()
     return found
 
 
@@ -146,11 +148,13 @@ def settle(members):
         began = time.monotonic()
         for thread in threads:
             thread.start()
-        wait(lambda: [len(one.active) for one in group] == [2] * members)
-        took = time.monotonic() - began
-        stop.set()
-        for thread in threads:
-            thread.join()
+        try:
+            wait(lambda: [len(one.active) for one in group] == [2] * members)
+            took = time.monotonic() - began
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
     return took
 
 
