@@ -1,9 +1,13 @@
 """What the subcommands share: options, the session, and errors as one sentence with a status."""
 
+import logging
 import re
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 from py4j.protocol import Py4JError
@@ -123,6 +127,7 @@ def job(
     try:
         with (
             running(name, cores=cores, driver_memory=driver_memory) as spark,
+            _interruptible(),
             progress(spark, label),
         ):
             yield spark
@@ -137,6 +142,28 @@ def job(
     except OSError as error:
         where = error.filename or "the disk"
         raise SurroundingsFailed(f"{where}: {error.strerror}") from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the command with one line.
+
+    PySpark's own handler asks the JVM over the connection that waits for an answer, and py4j logs
+    two tracebacks of it; the session is stopped anyway, and its jobs with it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 signal's signature
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
 
 
 def sentence_of(text: str) -> tuple[str, int]:

@@ -9,7 +9,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import click
-from rich.console import Console
 
 from assignor.cli import (
     EXIT_INTERRUPTED,
@@ -263,10 +262,10 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
     if form == "json":
         click.echo(outcome_json(outcome, plan, options))
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        console = text_console()
         console.print()
         for line, style in summary_lines(outcome, plan):
-            console.print(line, style=style, markup=False)
+            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
     sys.stdout.flush()
     if outcome.death is not None:
         for line in () if outcome.death.explained else outcome.death.last_lines:
