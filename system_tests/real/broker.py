@@ -162,6 +162,14 @@ class RealBroker:
         except OSError:
             return False
 
+    def disk_bytes(self) -> int:
+        """How much its folder holds: records, offsets, its log."""
+        sizes = 0
+        for path in self._folder.rglob("*"):
+            with suppress(OSError):  # a segment that was deleted meanwhile
+                sizes += path.stat().st_size if path.is_file() else 0
+        return sizes
+
     def last_lines(self, count: int = 20) -> list[str]:
         """The end of its log: warnings and errors, and what the group coordinator decided."""
         try:

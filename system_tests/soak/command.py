@@ -71,7 +71,7 @@ _EXITS = {
     type=click.IntRange(3, MAX_MEMBERS - SPARE_LANES),
     default=4,
     show_default=True,
-    help="Processes; at first, two more come and go.",
+    help="Processes; two more come and go.",
 )
 @partitions_option(most=200)
 @click.option(

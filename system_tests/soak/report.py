@@ -6,7 +6,7 @@ from dataclasses import asdict
 from statistics import median
 
 from system_tests.live.verdict import Verdict
-from system_tests.soak.gauges import Growth
+from system_tests.soak.gauges import MIB, Growth
 from system_tests.soak.options import SoakOptions
 from system_tests.soak.run import SoakOutcome
 
@@ -60,7 +60,12 @@ def figure_lines(outcome: SoakOutcome) -> Iterator[str]:
             f"  {growth.process:<24}{growth.gauge:<13}{growth.first:>8.1f}{growth.last:>8.1f}"
             f"{growth.most:>8.1f}{growth.per_hour:>+10.2f}"
         )
-    yield f"  memory in MiB; first and last quarter; events written: {outcome.journal_bytes} bytes"
+    yield "  memory in MiB; medians of the first and the last quarter"
+    yield ""
+    on_disk = f"  on disk: {outcome.journal_bytes / MIB:.1f} MiB of events"
+    if outcome.broker_bytes is not None:
+        on_disk += f", {outcome.broker_bytes / MIB:.1f} MiB of the broker's records and logs"
+    yield on_disk
 
 
 def outcome_json(outcome: SoakOutcome, verdict: Verdict, options: SoakOptions) -> str:
@@ -94,6 +99,7 @@ def outcome_document(
         "moves": figures.moves,
         "growth": [_growth(growth) for growth in outcome.growths],
         "journal_bytes": outcome.journal_bytes,
+        "broker_bytes": outcome.broker_bytes,
         "checks": [
             {
                 "name": check.name,

@@ -51,7 +51,7 @@ class SoakOutcome:
         unsettled: why the group was not settled at the end, or None.
         early: why it ended before its time, or None.
         seconds: from the first settled group to the last.
-        journal_bytes: size of the JSON lines.
+        journal_bytes: size of the JSON lines; broker_bytes: of a real broker's folder at the end.
     """
 
     figures: Figures
@@ -61,6 +61,7 @@ class SoakOutcome:
     early: str | None
     seconds: float
     journal_bytes: int
+    broker_bytes: int | None = None
 
 
 class Soak:
@@ -147,6 +148,7 @@ class Soak:
             early=early,
             seconds=seconds,
             journal_bytes=self._journal.bytes,
+            broker_bytes=None if self.ground.real is None else self.ground.real.disk_bytes(),
         )
 
     def _start_group(self) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -93,6 +94,16 @@ def test_the_summary_ends_with_the_verdict_and_lists_the_findings():
     assert lines[-1] == "bad: 1.0 minutes, 2 disturbances, seed 11"
     assert "  at 1 s, disturbance 1: what happened" in lines
     assert any("member killed" in line and "6.5 s" in line for line in lines)
+
+
+def test_the_sizes_on_disk_are_told_with_a_real_broker_and_without():
+    def sizes(found):
+        lines = [line for line, _ in summary_lines(found, judge_soak(found), OPTIONS)]
+        return next(line for line in lines if "on disk" in line)
+
+    assert sizes(outcome()) == "  on disk: 0.0 MiB of events"
+    real = replace(outcome(), broker_bytes=3 * 1024 * 1024)
+    assert sizes(real).endswith("3.0 MiB of the broker's records and logs")
 
 
 def test_the_json_has_figures_checks_and_findings():
