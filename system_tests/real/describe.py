@@ -5,15 +5,15 @@ An observer's view: it works for groups without any member of ours.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from kafka.admin import KafkaAdminClient
-from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer.metadata import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
 
+import assignor
+from assignor.adapters.admin import Target, open_admin
+from assignor.adapters.admin_groups import describe_group as ask_for_group
 from encoding import (
     Assignment,
     FutureSubscription,
@@ -61,37 +61,26 @@ def describe_group(bootstrap_servers: str, group_id: str) -> DescribedGroup:
     """Ask the coordinator.
 
     Raises:
-        KafkaError: no broker answers.
+        BrokerError: no broker answers.
         DecodeError: a member of the group does not speak our protocol.
     """
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers)
-    try:
-        # The client's own method returns the blobs as escaped text.
-        group = admin._manager.run(_ask, admin, group_id)  # noqa: SLF001 no public way to the bytes
-    finally:
-        admin.close()
-    members = group.members if group.group_state == "Stable" else ()
+    with open_admin(Target(servers=(bootstrap_servers,))) as admin:
+        group = ask_for_group(admin, group_id)
+    members = group.members if group.state == "Stable" else ()
     return DescribedGroup(
-        state=group.group_state,
+        state=group.state,
         members=tuple(
             sorted((_member(member) for member in members), key=lambda member: member.client)
         ),
     )
 
 
-async def _ask(admin: Any, group_id: str) -> Any:
-    coordinators = await admin._find_coordinator_ids([group_id])  # noqa: SLF001 as above
-    request = DescribeGroupsRequest(groups=[group_id], include_authorized_operations=False)
-    response = await admin._manager.send(request, node_id=coordinators[group_id])  # noqa: SLF001 as above
-    return response.groups[0]
-
-
-def _member(member: Any) -> DescribedMember:
-    subscribed = ConsumerProtocolSubscription.decode(member.member_metadata)
-    assigned = ConsumerProtocolAssignment.decode(member.member_assignment)
+def _member(member: assignor.DescribedMember) -> DescribedMember:
+    subscribed = ConsumerProtocolSubscription.decode(member.metadata)
+    assigned = ConsumerProtocolAssignment.decode(member.assignment)
     return DescribedMember(
-        client=str(member.client_id).split(_THREAD_SUFFIX)[0],
-        member_id=str(member.member_id),
+        client=member.client_id.split(_THREAD_SUFFIX)[0],
+        member_id=member.member_id,
         subscription=decode_subscription(bytes(subscribed.user_data or b"")),
         assignment=decode_assignment(bytes(assigned.user_data or b"")),
     )

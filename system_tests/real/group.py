@@ -15,9 +15,9 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from system_tests.live.producer import WordProducer
+from system_tests.real.counts import read_counts
 from system_tests.real.describe import DescribedGroup, describe_group
 from system_tests.real.member import NotInTime, RealMember
-from system_tests.real.native_member import read_counts
 from system_tests.real.word_count import (
     POISON,
     RealConfig,

@@ -51,7 +51,6 @@ class RealMember:
         self.config = config
         self.log = log
         self.said: list[Said] = []
-        self.expected_end = False
         self._heard = threading.Condition()
         kind = "native_member" if config.is_native else "jvm_member"
         with log.open("ab") as errors:
@@ -140,7 +139,6 @@ class RealMember:
 
     def ask_to_stop(self) -> None:
         """Begin to stop it cleanly."""
-        self.expected_end = True
         self._tell("stop")
 
     def stop(self) -> None:
@@ -152,7 +150,6 @@ class RealMember:
 
     def kill(self) -> None:
         """SIGKILL, and wait until it is gone."""
-        self.expected_end = True
         if self.is_running:
             send_signal(self._process.pid, SIGKILL)
         self._process.wait()

@@ -9,7 +9,6 @@ flushed before they are committed: at least once, as a JVM member by default.
 """
 
 import os
-import struct
 import sys
 import threading
 import uuid
@@ -25,7 +24,9 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python import StreamsAssignor
 from encoding import RebalanceError
+from system_tests.live.config import CLIENT_SETTINGS
 from system_tests.live.parent import ask_kernel_to_end_with_parent
+from system_tests.real.counts import COUNT, read_counts
 from system_tests.real.mouth import Mouth
 from system_tests.real.word_count import (
     RealConfig,
@@ -39,7 +40,6 @@ from system_tests.real.word_count import (
 # A join that ends between two polls is thrown away by the client, so one poll must outlast it.
 _POLL_MS = 1000
 _RETRY_S = 0.2
-_COUNT = struct.Struct(">q")  # what Kafka's LongSerializer writes
 _EXIT_FAILED = 1
 
 
@@ -94,32 +94,12 @@ class _Tasks:
         store = self._stores[partition]
         for record in records:
             store[record.key] += 1
-            value = _COUNT.pack(store[record.key])
+            value = COUNT.pack(store[record.key])
             self._producer.send(self._changelog, key=record.key, value=value, partition=partition)
             self._producer.send(self._counts, key=record.key, value=value)
 
     def _restored(self, partition: int) -> Counter[bytes]:
         return read_counts(self._bootstrap_servers, self._changelog, (partition,))
-
-
-def read_counts(bootstrap_servers: str, topic: str, partitions: Iterable[int]) -> Counter[bytes]:
-    """Read the last value of every key of a changelog, as Kafka Streams writes it."""
-    wheres = [TopicPartition(topic, partition) for partition in partitions]
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap_servers, fetch_max_wait_ms=100, metrics_enabled=False
-    )
-    store: Counter[bytes] = Counter()
-    try:
-        consumer.assign(wheres)
-        consumer.seek_to_beginning(*wheres)
-        ends: Mapping[TopicPartition, int] = consumer.end_offsets(wheres)
-        while any(consumer.position(where) < ends[where] for where in wheres):
-            for records in consumer.poll(timeout_ms=_POLL_MS).values():
-                for record in records:
-                    store[record.key] = _COUNT.unpack(record.value)[0]
-    finally:
-        consumer.close()
-    return store
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client is untyped
@@ -169,15 +149,13 @@ def run(config: RealConfig, say: Mouth) -> int:
     assignor = build_assignor(config, say)
     tasks = _Tasks(config)
     consumer = KafkaConsumer(
+        **CLIENT_SETTINGS,
         bootstrap_servers=config.bootstrap_servers,
         group_id=config.application_id,
         client_id=config.name,
         partition_assignment_strategy=[assignor],
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
         session_timeout_ms=config.session_timeout_ms,
         heartbeat_interval_ms=config.heartbeat_interval_ms,
-        fetch_max_wait_ms=100,
         metrics_enabled=False,
     )
     assignor.attach(consumer)

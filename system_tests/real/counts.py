@@ -1,0 +1,32 @@
+"""The changelog of the counts, as Kafka Streams writes it."""
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from kafka import KafkaConsumer, TopicPartition
+
+COUNT = struct.Struct(">q")
+"""What Kafka's LongSerializer writes."""
+
+_POLL_MS = 1000
+
+
+def read_counts(bootstrap_servers: str, topic: str, partitions: Iterable[int]) -> Counter[bytes]:
+    """Read the last value of every key of a changelog, up to its end as of now."""
+    wheres = [TopicPartition(topic, partition) for partition in partitions]
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap_servers, fetch_max_wait_ms=100, metrics_enabled=False
+    )
+    store: Counter[bytes] = Counter()
+    try:
+        consumer.assign(wheres)
+        consumer.seek_to_beginning(*wheres)
+        ends: Mapping[TopicPartition, int] = consumer.end_offsets(wheres)
+        while any(consumer.position(where) < ends[where] for where in wheres):
+            for records in consumer.poll(timeout_ms=_POLL_MS).values():
+                for record in records:
+                    store[record.key] = COUNT.unpack(record.value)[0]
+    finally:
+        consumer.close()
+    return store
