@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from system_tests.plan import PlanStep, UpgradePlan
+from system_tests.rebalances import Rebalances
 from system_tests.sim import (
     BounceOptions,
     Cost,
     Outcome,
-    Rebalances,
     cost_of,
     count_rebalances,
     run_bounce,

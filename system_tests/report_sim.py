@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from encoding import TopicPartition
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.rebalances import Rebalances
 from system_tests.report import (
     GROUP,
     Mark,
@@ -17,7 +18,7 @@ from system_tests.report import (
     rebalance_of,
     rejoin_kind,
 )
-from system_tests.sim import Outcome, Rebalances, outcome_lines, replay_command
+from system_tests.sim import Outcome, outcome_lines, replay_command
 from system_tests.sim.happenings import (
     Answered,
     Ended,

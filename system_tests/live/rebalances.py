@@ -11,7 +11,6 @@ A generation is counted when any member took an assignment of it, under the firs
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from system_tests.live.events import (
@@ -21,22 +20,7 @@ from system_tests.live.events import (
     Report,
 )
 from system_tests.live.ownership import Incarnation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalances:
-    """Generations after the first settled one, by cause; each tuple is sorted."""
-
-    membership: tuple[int, ...]
-    version: tuple[int, ...]
-    repeated: tuple[int, ...]
-    followup: tuple[int, ...]
-
-    @property
-    def total(self) -> int:
-        """All generations that were counted."""
-        groups = (self.membership, self.version, self.repeated, self.followup)
-        return sum(len(group) for group in groups)
+from system_tests.rebalances import Rebalances
 
 
 def count_rebalances(

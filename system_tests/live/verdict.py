@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from system_tests.live.events import Report
 from system_tests.live.ownership import Incarnation, double_ownerships, ownership_intervals
-from system_tests.live.rebalances import Rebalances, count_rebalances
+from system_tests.live.rebalances import count_rebalances
 from system_tests.live.records import coverages, pauses
+from system_tests.rebalances import Rebalances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

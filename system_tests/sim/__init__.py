@@ -6,7 +6,7 @@ from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.document import outcome_document
 from system_tests.sim.fleet import Chunk, Failure, judge_seeds, run_fleet, run_seeds
 from system_tests.sim.known import KNOWN, Shape, known_issues
-from system_tests.sim.liveness import Rebalances, count_rebalances
+from system_tests.sim.liveness import count_rebalances
 from system_tests.sim.narrate import outcome_lines, replay_command, trace_lines
 from system_tests.sim.options import read_options
 from system_tests.sim.plan import (
@@ -38,7 +38,6 @@ __all__ = [
     "Outcome",
     "Pending",
     "Plan",
-    "Rebalances",
     "SafetyRule",
     "Scheduler",
     "Shape",

@@ -8,13 +8,13 @@ liveness: no more faults, and the group has to come to rest.
 
 from dataclasses import dataclass, replace
 
+from system_tests.rebalances import Rebalances
 from system_tests.sim.behaviour import find_program
 from system_tests.sim.checkers import Broken, check_trace
 from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.happenings import Happening, Settled, Unsettled
 from system_tests.sim.known import known_issues
 from system_tests.sim.liveness import (
-    Rebalances,
     check_final_versions,
     check_settles,
     check_version_rebalances,

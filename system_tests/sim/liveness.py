@@ -11,9 +11,9 @@ A generation is counted from the first settled group on, under the first cause t
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.rebalances import Rebalances
 from system_tests.sim.checkers import Broken
 from system_tests.sim.happenings import Cause, Happening, Settled, Unsettled
 
@@ -32,21 +32,6 @@ _COMES_OR_GOES = frozenset(
 _ALWAYS_MEMBERSHIP = frozenset(
     {EventKind.MEMBER_EXPIRED, EventKind.MEMBER_REPLACED, EventKind.GROUP_RELOADED}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebalances:
-    """Generations after the first settled one, by cause; each tuple ascends."""
-
-    membership: tuple[int, ...]
-    version: tuple[int, ...]
-    followup: tuple[int, ...]
-    repeated: tuple[int, ...]
-
-    @property
-    def total(self) -> int:
-        """All generations that were counted."""
-        return sum(map(len, (self.membership, self.version, self.followup, self.repeated)))
 
 
 def count_rebalances(trace: Iterable[Happening]) -> Rebalances:

@@ -24,8 +24,9 @@ from system_tests.live.ownership import (
     double_ownerships,
     ownership_intervals,
 )
-from system_tests.live.rebalances import Rebalances, count_rebalances
+from system_tests.live.rebalances import count_rebalances
 from system_tests.live.records import Coverage
+from system_tests.rebalances import Rebalances
 from system_tests.soak.stream import Written
 
 
