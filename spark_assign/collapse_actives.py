@@ -95,7 +95,7 @@ def _under_way(rows: Rows, group: Group, home: Ints, extra: Bools) -> Ints:
         return home.copy()
     valid = (rows.copy_client >= 0) & np.append(group.capacity > 0, np.False_)[rows.copy_client]
     traffic, overlap = costs_of(group)
-    weight = group.sources.weight[group.sources.find(rows.source_class)[extra]]
+    weight = group.sources.weight[rows.source_class[extra]]
     client = rows.copy_client[extra]
     rack = np.append(group.rack_of, 0)[client]
     cost = np.take_along_axis(weight, rack, axis=1)

@@ -7,16 +7,25 @@ from assignor import NOBODY
 from spark_assign.collapse_group import Group
 from spark_assign.collapse_rows import Bools, Ints, Rows
 
+# What a batch of placements costs, in this order; only its first row says it.
+COSTS = (
+    "tasks",
+    "standbys",
+    "warmups",
+    "moved",
+    "restores",
+    "cold",
+    "active_traffic",
+    "standby_traffic",
+)
+_LIST = pa.list_(pa.int64())
 PLACED = pa.schema(
     [
         ("subtopology", pa.int32()),
         ("partition", pa.int32()),
         ("client", pa.string()),
         ("role", pa.string()),
-        ("moved", pa.bool_()),
-        ("traffic", pa.int32()),
-        ("restored", pa.bool_()),
-        ("cold", pa.bool_()),
+        ("costs", _LIST),
     ]
 )
 ROLES = pa.array(["active", "standby", "warmup"])
@@ -25,7 +34,7 @@ ROLES = pa.array(["active", "standby", "warmup"])
 def answer(
     rows: Rows, group: Group, names: pa.Array, *, active: Ints, placed: Ints, warm: Ints
 ) -> pa.RecordBatch:
-    """A batch in the schema `PLACED`; what each copy costs is told on the way.
+    """A batch in the schema `PLACED`; what it costs is told on the way.
 
     Args:
         rows: the tasks.
@@ -36,33 +45,40 @@ def answer(
         warm: int [B, M], warm-ups, likewise.
     """
     size = len(active)
-    line, column = np.nonzero(placed != NOBODY)
-    warm_line, warm_column = np.nonzero(warm != NOBODY)
-    index = np.concatenate([np.arange(size), line, warm_line])
-    client = np.concatenate([active, placed[line, column], warm[warm_line, warm_column]])
-    role = np.repeat([0, 1, 2], [size, len(line), len(warm_line)])
-    order = np.argsort(index * 3 + role, kind="stable")
-    index, client, role = index[order], client[order], role[order]
-    is_active = role == 0
-    moved = is_active & (rows.owner[index] != NOBODY) & (client != rows.owner[index])
-    restored, cold = _restores(rows, group, index, client, is_active)
-    traffic = np.zeros(len(index), dtype=np.int32)
-    if group.has_rack_costs:
-        sources = group.sources.weight[group.sources.find(rows.source_class)[index]]
-        logs = group.changelogs.weight[group.changelogs.find(rows.changelog_class)[index]]
-        both = np.where(is_active[:, None], sources, logs)
-        traffic = both[np.arange(len(index)), group.rack_of[client]].astype(np.int32)
+    if placed.shape[1] + warm.shape[1]:
+        both = np.concatenate([active[:, None], placed, warm], axis=1)
+        is_there = both != NOBODY
+        is_there[:, 0] = True
+        index, column = np.nonzero(is_there)
+        client = both[index, column]
+        role = np.repeat([0, 1, 2], [1, placed.shape[1], warm.shape[1]])[column]
+    else:
+        index, client, role = np.arange(size), active, np.zeros(size, dtype=np.int64)
+    costs = _costs(rows, group, index, client, role)
     columns = [
-        pa.array(rows.subtopology[index].astype(np.int32)),
-        pa.array(rows.partition[index].astype(np.int32)),
+        pa.array(rows.subtopology.astype(np.int32)[index]),
+        pa.array(rows.partition.astype(np.int32)[index]),
         names.take(pa.array(client)),
         ROLES.take(pa.array(role)),
-        pa.array(moved),
-        pa.array(traffic),
-        pa.array(restored),
-        pa.array(cold),
+        pa.concat_arrays([pa.array([costs], _LIST), pa.nulls(len(index) - 1, _LIST)]),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=PLACED)
+
+
+def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> list[int]:
+    """The numbers of `COSTS`."""
+    is_active = role == 0
+    owner = rows.owner[index]
+    moved = is_active & (owner != NOBODY) & (client != owner)
+    restored, cold = _restores(rows, group, index, client, is_active)
+    traffic = np.zeros(2, dtype=np.int64)
+    if group.has_rack_costs:
+        rack, others = group.rack_of[client], ~is_active
+        sources = group.sources.weight[rows.source_class[index], rack]
+        logs = group.changelogs.weight[rows.changelog_class[index], rack]
+        traffic[:] = sources[is_active].sum(), logs[others].sum()
+    counts = [*np.bincount(role, minlength=len(ROLES)), moved.sum(), restored.sum(), cold.sum()]
+    return [int(count) for count in (*counts, *traffic)]
 
 
 def _restores(

@@ -48,8 +48,9 @@ class Tally:
         keys = np.concatenate(self._waiting) if self._waiting else np.zeros(0, dtype=np.int64)
         self._waiting, self._waits = [], 0
         if self.size <= _DENSE:
-            counts = np.bincount(keys, minlength=self.size)
-            self._dense = counts if self._dense is None else self._dense + counts
+            if self._dense is None:
+                self._dense = np.zeros(self.size, dtype=np.int64)
+            np.add.at(self._dense, keys, 1)
             return
         old = self._sums or {"key": keys[:0], "count": keys[:0]}
         names, counts = np.unique(keys, return_counts=True)

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from spark_assign.collapse_actives import LOOSE, Taking
+from spark_assign.collapse_chunk import Plans
 from spark_assign.collapse_copies import CopyPlan, predicted, solve_copies
 from spark_assign.collapse_dealing import unpacked
 from spark_assign.collapse_group import Group
-from spark_assign.collapse_kernel import Plans
 from spark_assign.collapse_rows import Ints
 from spark_assign.collapse_settle import KINDS, share_grants
 from spark_assign.collapse_solve import ActivePlan, ChunkCounts, solve_actives
@@ -47,7 +47,7 @@ def counted(table: pa.Table, clients: int) -> Counted:
     """Read the answer of a pass.
 
     Args:
-        table: a row per chunk, in the schema `collapse_kernel.COUNTED`.
+        table: a row per chunk, in the schema `collapse_chunk.COUNTED`.
         clients: C.
     """
     rows = sorted(table.to_pylist(), key=lambda row: (row["first"], row["chunk"]))

@@ -107,9 +107,8 @@ class Group:
         """Int [B]: the pool of each task."""
         number = rows.subtopology % self.buckets
         if self.has_rack_costs:
-            classes = self.sources.find(rows.source_class)
             block = number if self.is_balanced else np.zeros_like(number)
-            number = block * len(self.sources.weight) + classes
+            number = block * len(self.sources.weight) + rows.source_class
         return np.where(rows.stateful, number, number + self.pools)
 
     def is_caught_up(self, rows: Rows) -> Bools:

@@ -1,8 +1,9 @@
 """Task rows of a huge group as columns of integers, in Spark and in its Python workers.
 
-Texts never reach Python: Spark hashes ids of clients and lists of racks to 64 bits, and the driver,
-which knows all names, refuses a group in which two names share a hash. Copies are sparse in the
-table; here they are rows of a matrix, as wide as the task with most copies in a batch.
+Texts hardly ever reach Python: Spark hashes ids of clients and lists of racks to 64 bits, and the
+driver, which knows all names, refuses a group in which two names share a hash. Copies are sparse in
+the table; here they are rows of a matrix, as wide as the task with most copies in a batch, and
+laid out column by column, since numpy is slow along short rows.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+from pyspark.sql.types import ArrayType, StructType
 
 from assignor import LAG_RUNNING, LAG_UNKNOWN, NOBODY
 
@@ -35,6 +38,9 @@ REASONS = (
     ("copies", "has a lag below -1"),
 )
 _HASHES, _LAGS, _STALLED = "copy{}", "lag{}", "stalled{}"
+# Bits of `flags`: the number of a reason, whether the task is stateful, and above how many copies.
+_REASON_BITS = 4
+_SIZE_SHIFT = _REASON_BITS + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,36 +84,34 @@ def wrong_column(*, in_full: bool = True) -> Column:
 
 
 def reduced(tasks: DataFrame, reading: Reading) -> DataFrame:
-    """The columns that Python workers get: numbers only, flat wherever copies are few."""
+    """The columns that Python workers get: numbers only, flat wherever copies are few.
+
+    No lambdas over lists: with one of them Spark runs none of the columns as compiled code.
+
+    Args:
+        tasks: in the schema `schemas.TASK`; structs of `copies` may be as they are stored.
+        reading: which columns.
+    """
     copies = sql.col("copies")
     part = [sql.get(copies, sql.lit(i)) for i in range(reading.width)]
+    size = sql.greatest(sql.coalesce(sql.size(copies), sql.lit(0)), sql.lit(0))
+    stateful = sql.coalesce("stateful", sql.lit(False)).cast("int")  # noqa: FBT003 a literal
+    flags = wrong_column(in_full=False).bitwiseOR(sql.shiftleft(stateful, _REASON_BITS))
     columns = [
-        wrong_column(in_full=False).alias("wrong"),
-        sql.coalesce(sql.size(copies), sql.lit(0)).alias("size"),
+        flags.bitwiseOR(sql.shiftleft(size, _SIZE_SHIFT)).alias("flags"),
         sql.coalesce("subtopology", sql.lit(-1)).alias("subtopology"),
         sql.coalesce("partition", sql.lit(-1)).alias("partition"),
-        sql.coalesce("stateful", sql.lit(False)).alias("stateful"),  # noqa: FBT003 a literal
         sql.xxhash64("owner").alias("owner"),
         sql.coalesce("end_offset_sum", sql.lit(LAG_UNKNOWN)).alias("end"),
         *[sql.xxhash64(c.client).alias(_HASHES.format(i)) for i, c in enumerate(part)],
         *[
-            sql.coalesce(c.lag, sql.lit(LAG_UNKNOWN)).alias(_LAGS.format(i))
+            sql.coalesce(c.lag.cast("long"), sql.lit(LAG_UNKNOWN)).alias(_LAGS.format(i))
             for i, c in enumerate(part)
         ],
         # Null nearly always, and then it costs nothing to hand over.
-        sql.when(
-            sql.size(copies) > reading.width,
-            sql.transform(
-                copies,
-                lambda copy: sql.struct(
-                    sql.xxhash64(copy.client).alias("client"),
-                    sql.coalesce(copy.lag, sql.lit(LAG_UNKNOWN)).alias("lag"),
-                    sql.coalesce(copy.stalled, sql.lit(False)).alias("stalled"),  # noqa: FBT003 as above
-                ),
-            ),
-        ).alias("more"),
+        sql.when(sql.size(copies) > reading.width, copies).alias("more"),
     ]
-    if reading.with_stalled:
+    if reading.with_stalled and _knows_stalled(tasks):
         columns += [
             sql.coalesce(c.stalled, sql.lit(False)).alias(_STALLED.format(i))  # noqa: FBT003 as above
             for i, c in enumerate(part)
@@ -116,6 +120,12 @@ def reduced(tasks: DataFrame, reading: Reading) -> DataFrame:
         columns.append(sql.xxhash64("partition_racks").alias("source_racks"))
         columns.append(sql.xxhash64("changelog_racks").alias("changelog_racks"))
     return tasks.select(*columns)
+
+
+def _knows_stalled(tasks: DataFrame) -> bool:
+    copies = tasks.schema["copies"].dataType
+    one = copies.elementType if isinstance(copies, ArrayType) else copies
+    return isinstance(one, StructType) and "stalled" in one.names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -166,7 +176,8 @@ class Rows:
         copy_client: int [B, W], NOBODY behind the last copy.
         copy_lag: int [B, W].
         copy_stalled: bool [B, W].
-        source_class, changelog_class: int [B], hashes of the racks; zeros where not asked for.
+        source_class, changelog_class: int [B], hashes of the racks as they are read, then the
+            numbers of their classes; zeros where not asked for.
         is_wrong: bool [B], rows that the group is refused for.
     """
 
@@ -183,35 +194,42 @@ class Rows:
     is_wrong: Bools
 
 
-def rows_of(batch: pa.RecordBatch, reading: Reading, clients: Names) -> Rows:
-    """The columns of `reduced`, interned; -2 stands for a client that is not in the group."""
+def rows_of(batch: pa.RecordBatch, reading: Reading, names: Names, clients: Sequence[str]) -> Rows:
+    """The columns of `reduced`, interned; -2 stands for a client that is not in the group.
+
+    Args:
+        batch: one row at least.
+        reading: as for `reduced`.
+        names: finds clients by the hashes of their ids.
+        clients: their ids, by number.
+    """
     column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
 
     def number(name: str) -> Ints:
-        found: Ints = column[name].to_numpy().astype(np.int64)
+        found: Ints = column[name].to_numpy().astype(np.int64, copy=False)
         return found
 
-    size, width = len(batch), reading.width
-    hashes = [number(_HASHES.format(i)) for i in range(width)]
-    lags = [number(_LAGS.format(i)) for i in range(width)]
-    stalled = np.zeros((size, width), dtype=np.bool_)
-    if reading.with_stalled:
-        named = [column[_STALLED.format(i)] for i in range(width)]
-        stalled = np.stack([c.to_numpy(zero_copy_only=False) for c in named], axis=1)
-    client = np.stack([clients.find(h) for h in hashes], axis=1)
-    lag = np.stack(lags, axis=1)
+    flags = number("flags")
+    copies = flags >> _SIZE_SHIFT
+    size, width = len(batch), max(1, min(reading.width, int(copies.max())))
+    client, lag = (np.empty((size, width), dtype=np.int64, order="F") for _ in range(2))
+    stalled = np.zeros((size, width), dtype=np.bool_, order="F")
+    for i in range(width):
+        client[:, i] = names.find(number(_HASHES.format(i)))
+        lag[:, i] = number(_LAGS.format(i))
+        if (name := _STALLED.format(i)) in column:
+            stalled[:, i] = column[name].to_numpy(zero_copy_only=False)
     if column["more"].null_count < size:
         client, lag, stalled = _widened(column["more"], client, lag, stalled, clients)
     nothing = np.zeros(size, dtype=np.int64)
-    owner = clients.find(number("owner"))
-    copies = np.maximum(number("size"), 0)
-    is_wrong = (number("wrong") != 0) | (owner == _UNKNOWN)
+    owner = names.find(number("owner"))
+    is_wrong = (flags & ((1 << _REASON_BITS) - 1) != 0) | (owner == _UNKNOWN)
     is_wrong |= ((client != NOBODY).sum(axis=1) != copies) | (client == _UNKNOWN).any(axis=1)
     is_wrong |= (lag < LAG_RUNNING).any(axis=1)
     return Rows(
         subtopology=number("subtopology"),
         partition=number("partition"),
-        stateful=column["stateful"].to_numpy(zero_copy_only=False),
+        stateful=flags >> _REASON_BITS & 1 == 1,
         owner=owner,
         ends=number("end"),
         copy_client=client,
@@ -224,21 +242,26 @@ def rows_of(batch: pa.RecordBatch, reading: Reading, clients: Names) -> Rows:
 
 
 def _widened(
-    more: pa.ListArray, client: Ints, lag: Ints, stalled: Bools, clients: Names
+    more: pa.ListArray, client: Ints, lag: Ints, stalled: Bools, clients: Sequence[str]
 ) -> tuple[Ints, Ints, Bools]:
-    """Matrices wide enough for the rows whose copies came as a list."""
+    """Matrices wide enough for the rows whose copies came as a list, with texts."""
     counts = np.nan_to_num(more.value_lengths().to_numpy(zero_copy_only=False)).astype(np.int64)
     shape = (len(counts), int(counts.max()))
-    wide_client = np.full(shape, NOBODY, dtype=np.int64)
-    wide_lag = np.full(shape, LAG_UNKNOWN, dtype=np.int64)
-    wide_stalled = np.zeros(shape, dtype=np.bool_)
+    wide_client = np.full(shape, NOBODY, dtype=np.int64, order="F")
+    wide_lag = np.full(shape, LAG_UNKNOWN, dtype=np.int64, order="F")
+    wide_stalled = np.zeros(shape, dtype=np.bool_, order="F")
     wide_client[:, : client.shape[1]] = client
     wide_lag[:, : lag.shape[1]] = lag
     wide_stalled[:, : stalled.shape[1]] = stalled
     flat = more.flatten()
+    part = dict(zip(flat.type.names, flat.flatten(), strict=True))
     row = np.repeat(np.arange(len(counts)), counts)
     place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    wide_client[row, place] = clients.find(flat.field("client").to_numpy())
-    wide_lag[row, place] = flat.field("lag").to_numpy()
-    wide_stalled[row, place] = flat.field("stalled").to_numpy(zero_copy_only=False)
+    found = pc.index_in(part["client"], pa.array(clients, pa.string())).fill_null(_UNKNOWN)
+    is_null = part["client"].is_null().to_numpy(zero_copy_only=False)
+    wide_client[row, place] = np.where(is_null, NOBODY, found.to_numpy())
+    wide_lag[row, place] = part["lag"].cast(pa.int64()).fill_null(LAG_UNKNOWN).to_numpy()
+    if "stalled" in part:
+        known = part["stalled"].cast(pa.bool_()).fill_null(False)  # noqa: FBT003 has no name
+        wide_stalled[row, place] = known.to_numpy(zero_copy_only=False)
     return wide_client, wide_lag, wide_stalled

@@ -141,6 +141,8 @@ def copies_of(rows: Rows, group: Group, pools: Pools, active: Ints) -> Copies:
         active: int [B], where each task is placed, or NOBODY.
     """
     size, wanted = len(active), group.standbys
+    if not wanted:
+        return _no_copies(size)
     score = _scores(rows, group, active)
     kept = np.full((size, wanted), NOBODY, dtype=np.int64)
     cell = np.where(active == NOBODY, 0, group.cells[active])
@@ -169,6 +171,17 @@ def copies_of(rows: Rows, group: Group, pools: Pools, active: Ints) -> Copies:
     lacks = np.where(rows.stateful, (kept == NOBODY).sum(axis=1), 0)
     given, pool = _given(rows, group, pools, active, kept=kept, code=code, lacks=lacks)
     return Copies(kept=kept, code=code, lacks=lacks, given=given, pool=pool)
+
+
+def _no_copies(size: int) -> Copies:
+    nothing = np.zeros(size, dtype=np.int64)
+    return Copies(
+        kept=np.zeros((size, 0), dtype=np.int64),
+        code=nothing,
+        lacks=nothing,
+        given=np.full(size, -1, dtype=np.int64),
+        pool=nothing,
+    )
 
 
 def _scores(rows: Rows, group: Group, active: Ints) -> Ints:
@@ -205,9 +218,7 @@ def _given(
     lacks: Ints,
 ) -> tuple[Ints, Ints]:
     """Which copy a task would give up, and the pool that it would need another one from."""
-    size, wanted = kept.shape
-    if not wanted:
-        return np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    wanted = kept.shape[1]
     may_give = rows.stateful & (lacks == 0) & (active != NOBODY)
     given = np.where(may_give, (rows.partition + rows.subtopology) % wanted, -1)
     if not group.spread.is_needed:

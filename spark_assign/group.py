@@ -1,37 +1,32 @@
 """One huge group by the collapsed job: counts go to the driver, decisions come back, tasks stay.
 
 The driver sees clients, classes and counts by (client, pool), and never a task. Workers read the
-task table two to four times and answer one row for each copy. A plan depends on the order of the
-rows inside the files and of the files by their first task, so a table sorted by task gives the same
-plan however it is cut.
+task table once and leave what matters of it on their disks, a dozen bytes a task; one to three
+passes over that follow, and the last one answers a row for each copy. A plan depends on the order
+of the rows inside the files and of the files by their first task, so a table sorted by task gives
+the same plan however it is cut.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark import Broadcast
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark import Broadcast, StorageLevel
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from assignor import AssignmentConfig, ConfigError
-from spark_assign.collapse_answer import PLACED
+from spark_assign.collapse_answer import COSTS, PLACED
+from spark_assign.collapse_chunk import COUNTED, PACKED, STORED, Known, Plans
 from spark_assign.collapse_decide import Counted, decide
 from spark_assign.collapse_group import RACK_COSTS, STRATEGIES, Group
-from spark_assign.collapse_kernel import (
-    COUNTED,
-    Known,
-    Pass,
-    Plans,
-    counting,
-    placing,
-)
+from spark_assign.collapse_kernel import Pass, counting, packing, placing
 from spark_assign.collapse_rows import Reading, reduced
 from spark_assign.collapse_standbys import Pools
 from spark_assign.group_checks import check_tasks, refuse_wrong_row, too_many_subtopologies
 from spark_assign.group_tables import group_of
-from spark_assign.schemas import CLIENT, PLACEMENT, TASK, fitted
+from spark_assign.schemas import BY_NAME, CLIENT, PLACEMENT, TASK, fitted
 
 Make = Callable[[Broadcast[Known]], Pass]
 # Copies of a task that get columns of their own beyond its active one and its standbys.
@@ -39,6 +34,8 @@ _SPARE = 1
 _WIDEST = 8
 _ARROW_ROWS = 65_536
 _NO_LIMIT = 2**31 - 1
+# Packed rows are few and large; so many bytes of them are handed over at a time, or one.
+_PACKED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,8 +51,9 @@ class GroupPlan:
         rack_bound, rack_cost: least rack cost with these quotas, and the plan's own once settled.
         given: standbys given up for balance.
         above: standbys that no client within its band can hold.
-        passes: how often the task table is read, the last time included.
+        passes: over the rows of the group; the first one reads the table.
         warnings: what could not be had, and why.
+        packed: the rows of the group, on the disks of the workers.
     """
 
     placements: DataFrame
@@ -70,6 +68,11 @@ class GroupPlan:
     above: int
     passes: int
     warnings: tuple[str, ...]
+    packed: DataFrame
+
+    def release(self) -> None:
+        """Free the disks of the workers, once the placements have been written."""
+        self.packed.unpersist()
 
 
 def plan_group(
@@ -82,8 +85,8 @@ def plan_group(
     """Decide where every task of one group goes.
 
     Args:
-        tasks: one row per task, in the schema `schemas.TASK`; read several times, so give what is
-            stored, and not what is computed.
+        tasks: one row per task, in the schema `schemas.TASK`; read again where a worker is lost, so
+            give what is stored, and not what is computed.
         clients: one row per client, in the schema `schemas.CLIENT`.
         config: settings.
         strategy: high_availability, or sticky for a plan that moves everything at once.
@@ -99,9 +102,9 @@ def plan_group(
         )
     given = with_costs(config or AssignmentConfig(), strategy)
     spark = tasks.sparkSession
-    tasks = fitted(_unnamed(tasks), TASK, what="the tasks")
+    tasks = fitted(_unnamed(tasks), TASK, what="the tasks", as_stored=BY_NAME)
     clients = fitted(_unnamed(clients), CLIENT, what="the clients")
-    _set_up(spark)
+    _set_up(spark, _NO_LIMIT)
     group, warnings = group_of(tasks, clients, given, strategy)
     return _job(tasks, group, warnings)
 
@@ -123,11 +126,11 @@ def _unnamed(frame: DataFrame) -> DataFrame:
     return frame.drop("name") if "name" in frame.columns else frame
 
 
-def _set_up(spark: SparkSession) -> None:
-    """What all passes of a plan have in common; it stays set, for the last pass runs later."""
+def _set_up(spark: SparkSession, batch_bytes: int) -> None:
+    """How rows are handed over; it stays set, for the last pass runs later."""
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ARROW_ROWS))
-    # Rows are small, and Spark would weigh a batch anew for each of them, lists row by row.
-    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(_NO_LIMIT))
+    # With a limit Spark weighs a batch anew for each of its rows.
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(batch_bytes))
     if spark.conf.get("spark.sql.files.minPartitionNum", None) is None:
         # Otherwise the cut into chunks depends on how many executors there are at the moment.
         cores = str(spark.sparkContext.defaultParallelism)
@@ -142,15 +145,24 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         with_stalled=group.strategy == "high_availability",
         with_racks=group.has_rack_costs,
     )
-    rows = reduced(tasks, reading)
+    spark = tasks.sparkSession
     passes = 0
 
-    def run(make: Make, plans: Plans, schema: pa.Schema) -> DataFrame:
+    def run(make: Make, plans: Plans, rows: DataFrame, schema: pa.Schema) -> DataFrame:
         nonlocal passes
         passes += 1
         known = Known(group=group, pools=pools, reading=reading, plans=plans)
-        kernel = make(tasks.sparkSession.sparkContext.broadcast(known))
+        kernel = make(spark.sparkContext.broadcast(known))
         return rows.mapInArrow(kernel, from_arrow_schema(schema))
+
+    stored = run(packing, Plans(), reduced(tasks, reading), PACKED).persist(StorageLevel.DISK_ONLY)
+
+    def count(plans: Plans) -> pa.Table:
+        if plans.actives is not None or plans.taking is not None:
+            return run(counting, plans, stored.select(*STORED), COUNTED).toArrow()
+        counts = stored.where(sql.col("data").isNull()).select(*COUNTED.names).toArrow()
+        _set_up(spark, _PACKED_BYTES)
+        return counts
 
     said = list(warnings)
 
@@ -160,9 +172,13 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         check_tasks(tasks, first.tasks)
         said.extend(too_many_subtopologies(group, first.tasks))
 
-    decided = decide(group, pools, lambda plans: run(counting, plans, COUNTED).toArrow(), check)
+    try:
+        decided = decide(group, pools, count, check)
+    except BaseException:
+        stored.unpersist()
+        raise
     counts = Observation("group")
-    frame = _observed(run(placing, decided.plans, PLACED), counts)
+    frame = _observed(run(placing, decided.plans, stored.select(*STORED), PLACED), counts)
     copies = decided.copies
     return GroupPlan(
         placements=frame,
@@ -177,27 +193,14 @@ def _job(tasks: DataFrame, group: Group, warnings: tuple[str, ...]) -> GroupPlan
         above=0 if copies is None else copies.above,
         passes=passes,
         warnings=tuple(said),
+        packed=stored,
     )
 
 
 def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
-    """The placements, and what they cost, counted while they are written."""
-
-    def count(condition: Column) -> Column:
-        return sql.count_if(condition)
-
-    role = sql.col("role")
-    is_active = role == "active"
-    total = sql.coalesce(sql.sum(sql.when(is_active, sql.col("traffic"))), sql.lit(0))
-    others = sql.coalesce(sql.sum(sql.when(~is_active, sql.col("traffic"))), sql.lit(0))
-    return frame.observe(
-        counts,
-        count(is_active).alias("tasks"),
-        count(role == "standby").alias("standbys"),
-        count(role == "warmup").alias("warmups"),
-        count(sql.col("moved")).alias("moved"),
-        count(sql.col("restored")).alias("restores"),
-        count(sql.col("cold")).alias("cold"),
-        total.alias("active_traffic"),
-        others.alias("standby_traffic"),
-    ).select(*PLACEMENT.names)
+    """The placements, and what they cost, added up while they are written."""
+    sums = [
+        sql.coalesce(sql.sum(sql.get("costs", sql.lit(place))), sql.lit(0)).alias(name)
+        for place, name in enumerate(COSTS)
+    ]
+    return frame.observe(counts, *sums).select(*PLACEMENT.names)

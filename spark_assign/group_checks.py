@@ -7,8 +7,8 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from spark_assign.collapse_counts import mixed
 from spark_assign.collapse_group import Group
-from spark_assign.collapse_kernel import mixed
 from spark_assign.collapse_rows import REASONS, Ints, wrong_column
 from spark_assign.errors import WrongRows
 

@@ -32,7 +32,7 @@ class GroupSummary:
         given: standbys that move for balance.
         above: standbys that no client within its band can hold.
         probing: whether to look again while copies warm up.
-        passes: how often the tasks were read.
+        passes: over the rows of the tasks; the first one reads the table.
         seconds: from the first look at the tables to the last row written.
         warnings: what could not be had, and why.
         rejects: rows that were set apart and not placed.
@@ -92,7 +92,10 @@ def run_group(
             raise
         parts = parted(group, stage)
         plan = _plan(parts.group, strategy)
-    stage.write(plan.placements)
+    try:
+        stage.write(plan.placements)
+    finally:
+        plan.release()
     stage.files.delete(f"{stage.path}/{SOUND}")
     counted = dict(plan.counts.get)
     summary = GroupSummary(

@@ -1,6 +1,7 @@
 """A huge group without its tasks, from the tables: clients, settings, classes of racks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql import DataFrame, Row
@@ -18,6 +19,21 @@ _MOST_BUCKETS = 64
 # Lists of racks are classes; where there are more, they are no classes.
 _MOST_LISTS = 100_000
 _MOST_THREADS = 10**6
+
+
+class Member(NamedTuple):
+    """A row of the clients; Spark's own rows are slow to look into, and here are 100,000 of them.
+
+    Attributes:
+        client, threads, rack, tags: as in `schemas.CLIENT`.
+        hash: of its id, as workers see it.
+    """
+
+    client: str | None
+    threads: int | None
+    rack: str | None
+    tags: Mapping[str, str] | None
+    hash: int
 
 
 def group_of(
@@ -38,11 +54,14 @@ def group_of(
     rows = clients.select("client", "threads", "rack", "tags", sql.xxhash64("client").alias("hash"))
     wanted = config.rack_aware_assignment_strategy
     lists = _lists(tasks) if wanted != "none" else []
-    return made_of(rows.collect(), lists, config, strategy)
+    client, threads, rack, tags, hashes = (part.to_pylist() for part in rows.toArrow().columns)
+    maps = (None if pairs is None else dict(pairs) for pairs in tags)
+    members = list(map(Member, client, threads, rack, maps, hashes))
+    return made_of(members, lists, config, strategy)
 
 
 def made_of(
-    rows: Sequence[Row], lists: Sequence[Row], config: AssignmentConfig, strategy: str
+    rows: Sequence[Member], lists: Sequence[Row], config: AssignmentConfig, strategy: str
 ) -> tuple[Group, tuple[str, ...]]:
     """The same from rows: clients with the hashes of their ids, and distinct pairs of rack lists.
 
@@ -97,10 +116,10 @@ def made_of(
     return group, tuple(warnings)
 
 
-def _inputs(members: Sequence[Row]) -> list[ClientInput]:
+def _inputs(members: Sequence[Member]) -> list[ClientInput]:
     return [
         ClientInput(
-            process_id=row.client,
+            process_id=row.client or "",
             threads=1 if row.threads is None else row.threads,
             rack=row.rack or None,
             tags=tuple(sorted((row.tags or {}).items())),
@@ -109,7 +128,7 @@ def _inputs(members: Sequence[Row]) -> list[ClientInput]:
     ]
 
 
-def _check(members: Sequence[Row]) -> None:
+def _check(members: Sequence[Member]) -> None:
     if not members:
         raise BadTable("the clients: the table is empty; a group without clients has no plan")
     seen: dict[int, str] = {NULL_HASH: ""}

@@ -48,12 +48,15 @@ def split(groups: Groups, huge_tasks: int) -> tuple[Groups, Groups]:
 
 
 def placed_huge(groups: Groups, options: Options) -> Iterator[Huge]:
-    """Each of these groups, one after another, by name."""
+    """Each of these groups, one after another, by name; write each before you take the next."""
     nested = nested_groups(groups).persist(StorageLevel.DISK_ONLY)
     try:
         names = [row.name for row in nested.select("name").orderBy("name").limit(MOST).collect()]
         for name in names:
-            yield _one(nested.where(f.col("name").eqNullSafe(name)), name or "", options)
+            one = _one(nested.where(f.col("name").eqNullSafe(name)), name or "", options)
+            yield one
+            if one.plan is not None:
+                one.plan.release()
     finally:
         nested.unpersist()
 

@@ -21,7 +21,7 @@ from spark_assign.errors import BadTable
 from spark_assign.files import Files
 from spark_assign.inputs import Form, Groups, read_groups
 from spark_assign.kernel import Batches
-from spark_assign.schemas import CLIENT, GROUP, TASK, fitted
+from spark_assign.schemas import BY_NAME, CLIENT, GROUP, TASK, fitted
 
 SNAPSHOT_SUFFIX = ".bin"
 _NAMES_SHOWN = 5
@@ -73,7 +73,7 @@ def read_one_group(
             tasks, clients = (rows.where(f.col("name") == name) for rows in (tasks, clients))
         return OneGroup(
             name=name or path.rstrip("/").rpartition("/")[2],
-            tasks=fitted(tasks, TASK, what=f"{path}/tasks"),
+            tasks=fitted(tasks, TASK, what=f"{path}/tasks", as_stored=BY_NAME),
             clients=fitted(clients, CLIENT, what=f"{path}/clients"),
             config=config_from_mapping(dict(settings)),
         )

@@ -9,7 +9,8 @@ Lags are numbers: -1 the task runs there, null unknown, else records behind. Cop
 listed do not exist.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
@@ -104,6 +105,9 @@ PLACEMENT = StructType(
     ]
 )
 
+# Lists that the job for one huge group reads by the names of their fields; see `fitted`.
+BY_NAME = MappingProxyType({"copies": ("client", "lag")})
+
 # Whatever is not named here may be missing, and is then null.
 _REQUIRED = frozenset(
     {
@@ -124,7 +128,13 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _WIDER = {"int": _INTEGERS, "bigint": _INTEGERS, "double": (*_INTEGERS, "float", "double")}
 
 
-def fitted(frame: DataFrame, wanted: StructType, *, what: str) -> DataFrame:
+def fitted(
+    frame: DataFrame,
+    wanted: StructType,
+    *,
+    what: str,
+    as_stored: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> DataFrame:
     """The table with exactly the columns of a schema, in its order; missing optional ones are null.
 
     Only the schema is looked at, nothing is computed. Narrower and wider integers are cast; under
@@ -134,6 +144,8 @@ def fitted(frame: DataFrame, wanted: StructType, *, what: str) -> DataFrame:
         frame: any table.
         wanted: the schema.
         what: how messages call the table.
+        as_stored: lists of structs that stay as they are, wherever they have these fields, for
+            whoever takes fields by name: to fit such a list Spark rebuilds it row by row.
 
     Raises:
         BadTable: a required column is missing, or a column has another type; names them all.
@@ -142,9 +154,19 @@ def fitted(frame: DataFrame, wanted: StructType, *, what: str) -> DataFrame:
     if wrong:
         have = ", ".join(field.name for field in frame.schema)
         raise BadTable(f"{what}: {'; '.join(wrong)} (its columns: {have or 'none'})")
-    if frame.schema == wanted:
-        return frame
-    return frame.to(wanted)
+    stored = {
+        field.name: field
+        for field in frame.schema
+        if field.name in as_stored and set(as_stored[field.name]) <= set(_names(field.dataType))
+    }
+    wanted = StructType([stored.get(field.name, field) for field in wanted])
+    return frame if frame.schema == wanted else frame.to(wanted)
+
+
+def _names(kind: DataType) -> Sequence[str]:
+    """The fields of a list of structs."""
+    one = kind.elementType if isinstance(kind, ArrayType) else kind
+    return one.names if isinstance(one, StructType) else ()
 
 
 def _differences(given: StructType, wanted: StructType, prefix: str) -> Iterator[str]:

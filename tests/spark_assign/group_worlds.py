@@ -17,12 +17,13 @@ from assignor import (
     group_state,
 )
 from encoding import TaskId
+from spark_assign.collapse_chunk import COUNTED, STORED, Known, Plans
 from spark_assign.collapse_decide import decide
-from spark_assign.collapse_kernel import Known, counting, placing
+from spark_assign.collapse_kernel import counting, packing, placing
 from spark_assign.collapse_rows import NULL_HASH, Reading
 from spark_assign.collapse_standbys import Pools
 from spark_assign.group import with_costs
-from spark_assign.group_tables import made_of
+from spark_assign.group_tables import Member, made_of
 
 
 def hashed(value):
@@ -43,12 +44,12 @@ def reduced_batch(state, reading, tasks):
     """The columns that Spark would hand to a worker."""
     copies = [list(zip(*held_by(state, task), strict=True)) for task in tasks]
     width = reading.width
+    stateful = state.stateful[tasks].tolist()
+    flags = [len(held) << 5 | one << 4 for held, one in zip(copies, stateful, strict=True)]
     columns = {
-        "wrong": pa.array([0] * len(tasks), pa.int32()),
-        "size": pa.array([len(held) for held in copies], pa.int32()),
+        "flags": pa.array(flags, pa.int32()),
         "subtopology": pa.array([state.tasks[t].subtopology for t in tasks], pa.int32()),
         "partition": pa.array([state.tasks[t].partition for t in tasks], pa.int32()),
-        "stateful": pa.array([bool(state.stateful[t]) for t in tasks]),
         "owner": pa.array([hashed(name_of(state, int(state.owner[t]))) for t in tasks], pa.int64()),
         "end": pa.array(state.end_offset_sums[tasks].tolist(), pa.int64()),
     }
@@ -58,12 +59,12 @@ def reduced_batch(state, reading, tasks):
         columns[f"lag{i}"] = pa.array([one[1] for one in part], pa.int64())
         columns[f"stalled{i}"] = pa.array([one[2] for one in part])
     more = [
-        [{"client": hashed(c), "lag": lag, "stalled": stalled} for c, lag, stalled in held]
+        [{"client": c, "lag": lag, "stalled": stalled} for c, lag, stalled in held]
         if len(held) > width
         else None
         for held in copies
     ]
-    kind = pa.struct([("client", pa.int64()), ("lag", pa.int64()), ("stalled", pa.bool_())])
+    kind = pa.struct([("client", pa.string()), ("lag", pa.int64()), ("stalled", pa.bool_())])
     columns["more"] = pa.array(more, pa.list_(kind))
     for name, racks in (
         ("source_racks", state.partition_racks),
@@ -90,7 +91,7 @@ def no_check(_counted):
 def run_group(state, strategy, *, chunks=2, batch=400):
     """The plan of the collapsed job as a task assignment, and what was decided."""
     clients = [
-        Row(client=c, threads=int(n), rack=rack, tags=dict(tags), hash=hashed(c))
+        Member(client=c, threads=int(n), rack=rack, tags=dict(tags), hash=hashed(c))
         for c, n, rack, tags in zip(
             state.clients, state.threads, state.racks, state.tags, strict=True
         )
@@ -122,14 +123,25 @@ def run_group(state, strategy, *, chunks=2, batch=400):
         for part in parts
     ]
 
-    def run(make, plans):
-        known = SimpleNamespace(value=Known(group=group, pools=pools, reading=reading, plans=plans))
-        rows = []
-        for number, batches in enumerate(table):
-            rows += make(known, lambda number=number: number)(iter(batches))
-        return pa.Table.from_batches(rows)
+    def known(plans):
+        return SimpleNamespace(value=Known(group=group, pools=pools, reading=reading, plans=plans))
 
-    decided = decide(group, pools, lambda plans: run(counting, plans), no_check)
+    packed = [
+        pa.Table.from_batches(packing(known(Plans()), lambda number=number: number)(iter(batches)))
+        for number, batches in enumerate(table)
+    ]
+
+    def run(make, plans):
+        chunks = [part.select(STORED).to_batches() for part in packed]
+        return pa.Table.from_batches(b for part in chunks for b in make(known(plans))(iter(part)))
+
+    def count(plans):
+        if plans.actives is None and plans.taking is None:
+            rows = pa.concat_tables(packed)
+            return rows.filter(rows["data"].is_null()).select(COUNTED.names)
+        return run(counting, plans)
+
+    decided = decide(group, pools, count, no_check)
     placed = run(placing, decided.plans)
     return answer_of(state, placed, decided), SimpleNamespace(
         decided=decided, placed=placed, group=group, warnings=warnings

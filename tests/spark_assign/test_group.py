@@ -4,8 +4,10 @@ import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from assignor import moves_of, sticky, validate
 from encoding import TaskId
@@ -168,6 +170,49 @@ def test_rows_that_make_no_sense_are_set_apart_and_the_others_placed(spark, tmp_
     refused = run(*given, "--store", tmp_path)
     assert refused.exit_code == 2
     assert "leaders take whole plans only" in refused.stderr
+
+
+def without_stalled(rows):
+    kind = StructType([StructField("lag", IntegerType()), StructField("client", StringType())])
+    fields = [StructField("copies", ArrayType(kind)) if f.name == "copies" else f for f in TASK]
+    short = [
+        row | {"copies": [{"lag": c["lag"], "client": c["client"]} for c in row["copies"]]}
+        for row in rows
+    ]
+    return short, StructType(fields)
+
+
+def test_lists_of_copies_are_read_as_they_are_stored_however_long(spark):
+    state = worlds.random_group(14, kind="mess", clients=9, size=40, standbys=1)
+    assert np.diff(state.copy_start).max() > 3, "no list is longer than the columns of a worker"
+    full, clients = tables(spark, state)
+    stored = spark.createDataFrame(*without_stalled(task_rows(state))).coalesce(1)
+    plans = [plan_group(tasks, clients, config=state.config) for tasks in (full, stored)]
+    one, two = (sorted(map(tuple, plan.placements.collect())) for plan in plans)
+    assert one == two
+    assert len(one) > len(state.tasks)
+    for plan in plans:
+        assert plan.packed.storageLevel.useDisk
+        plan.release()
+        assert not plan.packed.storageLevel.useDisk
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [("client-99", "names client-99, which is not among"), (None, "a copy without a client")],
+)
+def test_long_lists_of_copies_are_looked_at_like_short_ones(spark, client, said):
+    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+
+    def change(rows):
+        names = ["client-0", "client-1", client, "client-2"]
+        rows[5]["copies"] = [{"client": c, "lag": 3, "stalled": False} for c in names]
+
+    tasks, clients = tables(spark, state, change)
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    with pytest.raises(BadTable, match=said):
+        plan_group(tasks, clients)
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
 
 
 def test_clients_that_make_no_sense_are_refused_by_name(spark):

@@ -15,6 +15,7 @@ from assignor import (
     totals,
     validate,
 )
+from spark_assign.collapse_answer import COSTS
 from spark_assign.group_checks import too_many_subtopologies
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -226,7 +227,11 @@ def test_counts_on_the_way_are_those_of_the_plan():
         state = worlds.random_group(seed, racks=3)
         mine, info = worlds.run_group(state, "high_availability")
         moves = moves_of(state, mine)
-        column = {name: info.placed.column(name).to_numpy() for name in info.placed.column_names}
-        assert int(column["moved"].sum()) == moves.handoffs + moves.stateless_moves
-        assert int(column["restored"].sum()) == moves.restores
-        assert int(column["cold"].sum()) == moves.cold
+        told = [row for row in info.placed.column("costs").to_pylist() if row is not None]
+        costs = dict(zip(COSTS, np.sum(told, axis=0).tolist(), strict=True))
+        assert costs["tasks"] == len(state.tasks)
+        assert costs["standbys"] + costs["warmups"] == len(mine.standbys)
+        assert costs["warmups"] == len(mine.warmups)
+        assert costs["moved"] == moves.handoffs + moves.stateless_moves
+        assert costs["restores"] == moves.restores
+        assert costs["cold"] == moves.cold
