@@ -111,7 +111,7 @@ def named_updates(
     for text in features:
         name, equals, level = text.partition("=")
         if not equals or not name or not level:
-            raise ConfigError(f"--feature {text!r} is not of the form name=level")
+            raise ConfigError(f"--feature {text!r} is not of the form name=level; write NAME=LEVEL")
         asked.append((name, level))
     names = [name for name, _ in asked]
     twice = sorted({name for name in names if names.count(name) > 1})

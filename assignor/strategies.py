@@ -59,7 +59,7 @@ def named_strategy(name: str) -> Strategy:
     except ModuleNotFoundError as error:
         raise ConfigError(str(error)) from None
     if not callable(found):
-        raise ConfigError(f"module {module} has no callable {attribute}")
+        raise ConfigError(f"module {module} has no callable {attribute}; give MODULE:CALLABLE")
     strategy: Strategy = found
     return strategy
 

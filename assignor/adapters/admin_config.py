@@ -211,7 +211,9 @@ def _ssl_context(properties: Properties) -> ssl.SSLContext:
         else:
             context.load_verify_locations(cadata=trusted)
     except (ssl.SSLError, ValueError):
-        raise ConfigError("the trust store has no certificate in PEM form") from None
+        raise ConfigError(
+            "the trust store has no certificate in PEM form; give ssl.truststore.location another"
+        ) from None
     _load_own(context, properties)
     return context
 
@@ -251,7 +253,7 @@ def _load_own(context: ssl.SSLContext, properties: Properties) -> None:
     except (ssl.SSLError, ValueError):
         raise ConfigError(
             "the key store does not hold a private key and its certificate in PEM form that "
-            "ssl.key.password opens"
+            "ssl.key.password opens; give ssl.keystore.location another"
         ) from None
     finally:
         Path(name).unlink()

@@ -126,7 +126,7 @@ def decode(
             _to_fields(kind, data)  # stricter than the listing in what fits together
         _print_pieces(pieces)
     except DecodeError as error:
-        raise BadInput(f"{error}.") from None
+        raise BadInput(str(error)) from None
 
 
 @click.command(
@@ -235,7 +235,7 @@ def _blob(hex_text: str | None, file: IO[bytes] | None) -> bytes:
     stream = file if file is not None else sys.stdin.buffer
     data = stream.read(LINE_LIMIT + 1)
     if len(data) > LINE_LIMIT:
-        raise BadInput(f"the input is longer than {LINE_LIMIT} bytes; it is no metadata blob.")
+        raise BadInput(f"the input is longer than {LINE_LIMIT} bytes; it is no metadata blob")
     # A raw blob starts with a zero byte, the top of its version; hex text never does.
     if file is not None and (not data.isascii() or b"\0" in data):
         return data
@@ -246,7 +246,7 @@ def _unhex_or_refuse(text: str) -> bytes:
     try:
         return _unhex(text)
     except ValueError as error:
-        raise BadInput(f"{error}.") from None
+        raise BadInput(str(error)) from None
 
 
 def _unhex(text: str) -> bytes:

@@ -6,6 +6,7 @@ The same command in all three programs; click writes the lines.
 import click
 from click.shell_completion import get_completion_class
 
+from assignor.cli.ending import BadInput
 from assignor.cli.lazy import Command, Subcommand, completion_variable
 
 _EXAMPLES = """
@@ -33,7 +34,7 @@ def completion(context: click.Context, shell: str) -> None:
     name = root.info_name or ""
     written_for = get_completion_class(shell)
     if written_for is None:
-        raise click.UsageError(f"this version of click knows nothing of {shell}", ctx=context)
+        raise BadInput(f"this version of click knows nothing of {shell}; install a newer one")
     click.echo(written_for(root.command, {}, name, completion_variable(name)).source())
 
 

@@ -94,7 +94,11 @@ def diff(
     except RebalanceError as error:
         raise BadInput(str(error)) from None
     if not before:
-        raise BadInput(f"no group {name!r} in the file" if name else "no group in the file")
+        raise BadInput(
+            f"no group {name!r} in the file; leave --name out to see all"
+            if name
+            else "no group in the file; `assignor inspect --save` writes one"
+        )
     failed = False
     for label, data in before.items():
         try:

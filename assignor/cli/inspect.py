@@ -21,7 +21,7 @@ from assignor.cli.connect import (
     connected,
     target_of,
 )
-from assignor.cli.ending import AnswerIsNo
+from assignor.cli.ending import AnswerIsNo, warn
 from assignor.cli.inspect_json import document_of
 from assignor.cli.inspect_text import render_group, render_groups
 from assignor.cli.lazy import Command
@@ -201,11 +201,11 @@ def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
         except ProblemError as error:
             left_out[look.described.group_id] = str(error)
     if not given["everything"] and left_out:
-        raise AnswerIsNo(f"{left_out[given['group_id']]}.")
+        raise AnswerIsNo(left_out[given["group_id"]])
     for name, why in left_out.items():
-        click.echo(f"left out {name}: {why}", err=True)
+        warn(f"left out {name}: {why}")
     if not problems:
-        raise AnswerIsNo("no group can be saved.")
+        raise AnswerIsNo("no group can be saved; the reason of each is above")
     try:
         with given["save"].open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(problem) + "\n" for problem in problems)

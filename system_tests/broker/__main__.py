@@ -82,7 +82,9 @@ def main(
         click.echo(f"the broker cannot start: {advice}", err=True)
         sys.exit(_SURROUNDINGS_FAILED)
     if port and port + nodes - 1 > _PORT_MAX:
-        raise click.UsageError(f"{nodes} nodes from port {port} on end above {_PORT_MAX}")
+        raise click.UsageError(
+            f"{nodes} nodes from port {port} on end above {_PORT_MAX}; take a lower port"
+        )
     config = BrokerConfig(
         host=host,
         nodes=nodes,

@@ -77,7 +77,10 @@ def check_options(options: KraftOptions) -> None:
     if options.scenario == "minority" and options.controllers == 1:
         raise OptionError("a quorum of 1 has no minority; take 3 or 5 controllers")
     if options.scenario == "preview" and options.old not in (None, *_PREVIEWS):
-        raise OptionError(f"a preview cluster ran one of {', '.join(_PREVIEWS)}, not {options.old}")
+        raise OptionError(
+            f"a preview cluster ran one of {', '.join(_PREVIEWS)}, not {options.old};"
+            " give one of them, or leave --from out"
+        )
     _check_pair(options)
 
 

@@ -150,8 +150,8 @@ def test_all_groups_are_saved_a_line_each_and_the_left_out_are_named(placed, pin
     inspect(placed, "--group", pinned, "--save", tmp_path / "one")
     one = json.loads((tmp_path / "one").read_text())
     assert json.loads(problems[pinned])["clients"] == one["clients"]
-    (told,) = [line for line in done.stderr.splitlines() if line.startswith("left out ")]
-    assert told.startswith("left out stock: group stock with 1 member is no Streams group")
+    (told,) = [line for line in done.stderr.splitlines() if line.startswith("warning: left out ")]
+    assert told.startswith("warning: left out stock: group stock with 1 member is no Streams group")
 
 
 def test_where_no_group_can_be_saved_the_answer_is_no(tmp_path):
