@@ -8,7 +8,7 @@ from kafka.protocol.admin import UpdateFeaturesRequest
 from probing.features import FeatureError
 from system_tests.broker import BrokerConfig, Fault
 from system_tests.broker.features import ClusterFeatures
-from tests.system_tests.test_broker_wire import on_broker
+from tests.system_tests.wire_client import on_broker
 
 METADATA = "metadata.version"
 

@@ -12,56 +12,11 @@ from kafka.protocol.metadata import (
     MetadataRequest,
 )
 
-from system_tests.broker import BrokerConfig, EmbeddedBroker, Fault
+from system_tests.broker import BrokerConfig, Fault
 from system_tests.broker.node import HANDLERS
 from system_tests.broker.refusals import refuse
 from system_tests.broker.wire import APIS
-
-
-class Client:
-    """A socket that speaks the protocol, one request after the other or many at once."""
-
-    def __init__(self, reader, writer):
-        self.reader, self.writer = reader, writer
-
-    def send(self, request, version):
-        request.API_VERSION = version
-        request.with_header(correlation_id=version, client_id="test")
-        self.writer.write(request.encode(header=True, framed=True))
-
-    async def receive(self, response_class, version):
-        size = struct.unpack(">i", await self.reader.readexactly(4))[0]
-        frame = await self.reader.readexactly(size)
-        return response_class.decode(frame, version=version, header=True)
-
-    async def ask(self, api_name, version, **fields):
-        api = next(api for api in APIS if api.name == api_name)
-        self.send(api.request(**fields), version)
-        return await asyncio.wait_for(self.receive(api.response, version), 5)
-
-    async def is_closed(self):
-        return await asyncio.wait_for(self.reader.read(), 5) == b""
-
-
-def on_broker(work, config=None):
-    """Run `work(broker, connect)` against a fresh broker."""
-
-    async def body():
-        async with EmbeddedBroker(config) as broker:
-            clients = []
-
-            async def connect(node_id=1):
-                host, port = broker.cluster.address_by_node[node_id]
-                clients.append(Client(*await asyncio.open_connection(host, port)))
-                return clients[-1]
-
-            try:
-                return await asyncio.wait_for(work(broker, connect), 20)
-            finally:
-                for client in clients:
-                    client.writer.close()
-
-    return asyncio.run(body())
+from tests.system_tests.wire_client import on_broker
 
 
 def test_every_version_that_is_advertised_is_answered():

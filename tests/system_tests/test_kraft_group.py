@@ -14,7 +14,7 @@ from system_tests.kraft.happenings import (
     Started,
 )
 from system_tests.kraft.programs import Start
-from tests.system_tests.test_kraft_roles import cluster
+from tests.system_tests.kraft_clusters import cluster
 
 FROZEN_MS = 10**6
 

@@ -3,21 +3,10 @@
 import pytest
 
 from probing.features import METADATA_VERSION, FinalizedLevels, LevelRecord
-from system_tests.kraft.build import build_world
-from system_tests.kraft.crew import Crew
 from system_tests.kraft.happenings import Elected, Left, Resigned, Started, Stopped
-from system_tests.kraft.operate import Operator
-from system_tests.kraft.programs import Start, kafka_realm
+from system_tests.kraft.programs import Start
 from system_tests.kraft.world import Batch
-
-
-def cluster(*, controllers=3, brokers=1, members=0, series="3.9", formatted=20, seed=1):
-    world = build_world(seed, kafka_realm(formatted), controllers=controllers, brokers=brokers)
-    operator = Operator(world=world, crew=Crew(world, members), faults=frozenset())
-    for node in list(world.nodes):
-        world.start(node, Start(program=series))
-    operator.settle()
-    return operator
+from tests.system_tests.kraft_clusters import cluster
 
 
 @pytest.mark.kip("778-10", "sim")
