@@ -1,5 +1,6 @@
 """One voice: the three programs ask for the same by the same words, and all their help holds."""
 
+import ast
 import json
 import re
 import shlex
@@ -13,7 +14,8 @@ from click.testing import CliRunner
 from docs.generators.commands import PROGRAMS, all_commands
 from encoding import Assignment, TaskId, encode_assignment
 
-JOIN = Path(__file__).parent / "assignor" / "problems" / "join.jsonl"
+ROOT = Path(__file__).resolve().parent.parent
+JOIN = ROOT / "tests" / "assignor" / "problems" / "join.jsonl"
 ANSWER = encode_assignment(Assignment(version=4, active_tasks=(TaskId(0, 1),))).hex()
 QUESTION = json.dumps({"kind": "assignment", "hex": ANSWER}) + "\n"
 FIELDS = '{"kind": "assignment", "version": 4, "fields": {"active_tasks": [[0, 1, null]]}}\n'
@@ -165,6 +167,47 @@ def test_every_program_has_a_version_and_completion(program):
     assert f"_{program.name.upper().replace('-', '_')}_COMPLETE" in (
         run.invoke(program, ["completion", "bash"]).stdout
     )
+
+
+# Where JSON is made for programs; and words for which there is another one already.
+DOCUMENTS = (
+    "assignor/cli/*.py",
+    "assignor/problem.py",
+    "spark_assign/*_command.py",
+    "spark_assign/compare.py",
+    "system_tests/*_command.py",
+    "system_tests/*/command.py",
+    "system_tests/*/report.py",
+    "system_tests/*/document.py",
+    "system_tests/*/narrate.py",
+)
+OTHER_WORDS = {
+    "commonly_supported_version": "commonly_supported",
+    "duration": "seconds",
+    "elapsed": "seconds",
+    "errors": "error, or a list of failures",
+    "failure_count": "failed",
+    "message": "error or sentence",
+    "new": "to",
+    "old": "from",
+    "secs": "seconds",
+    "seed_count": "seeds",
+    "took": "seconds",
+    "used_version": "used",
+    "warning": "warnings",
+}
+
+
+def test_the_same_thing_has_the_same_key_in_all_json():
+    found = defaultdict(set)
+    for pattern in DOCUMENTS:
+        for path in ROOT.glob(pattern):
+            for node in ast.walk(ast.parse(path.read_text())):
+                for key in node.keys if isinstance(node, ast.Dict) else ():
+                    if isinstance(key, ast.Constant):
+                        found[key.value].add(path.name)
+    assert {"members", "seeds", "seconds", "warnings", "from", "to", "error"} <= found.keys()
+    assert {key: found[key] for key in OTHER_WORDS if key in found} == {}
 
 
 # How examples are made quick, and which are not run here, each with where something like it is.

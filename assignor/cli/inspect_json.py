@@ -118,7 +118,7 @@ def _member(look: MemberLook) -> dict[str, Any]:
         "unreadable": look.unreadable or None,
         "answer": {
             "version": answer.version or None,
-            "commonly_supported_version": answer.common or None,
+            "commonly_supported": answer.common or None,
             "native": answer.native,
             "next_version": answer.next_version or None,
             "active": [str(task) for task in answer.active],

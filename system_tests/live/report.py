@@ -46,7 +46,7 @@ def outcome_json(outcome: Outcome, plan: LivePlan, options: LiveOptions) -> str:
             {
                 "name": name,
                 "client": client_of(name, options.client),
-                "used_version": outcome.used_versions.get(name),
+                "used": outcome.used_versions.get(name),
                 "records": records,
             }
             for name, records in sorted(outcome.records.items())
