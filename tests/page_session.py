@@ -99,7 +99,18 @@ class PageSession:
             self.check_one(command, shown, block)
 
     def check_one(self, command, shown, block):
-        """Run a command to its end and compare."""
+        """Run a command to its end and compare; over and over where it is marked so."""
+        deadline = time.monotonic() + PRINTS_S
+        while True:
+            status, said = self.printed(command)
+            if holds(block, shown, status, said):
+                return
+            can_wait = block.marked("until") is not None and time.monotonic() < deadline
+            assert can_wait, f"{block}: {command} ended with {status}\n{said}"
+            time.sleep(0.2)
+
+    def printed(self, command):
+        """Exit status of a command, and all that it printed."""
         done = subprocess.run(
             ["bash", "-c", self.ours(command)],
             cwd=self.directory,
@@ -110,15 +121,7 @@ class PageSession:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        status = int(block.marked("exit") or 0)
-        said = self.theirs(done.stdout + done.stderr)
-        assert done.returncode == status, f"{block}: {command}\n{said}"
-        shape = block.marked("shape") is not None
-        if shape or block.marked("exact") is not None:
-            assert agrees(said, shown, shape=shape), f"{block}: {command}\n{said}"
-        elif shown:
-            first = shown.splitlines()[0]
-            assert agrees(said, f"{first}\n...", shape=True), f"{block}: {command}\n{said}"
+        return done.returncode, self.theirs(done.stdout + done.stderr)
 
     def start(self, block):
         """Start commands that go on, and wait for what they are shown to print."""
@@ -191,6 +194,16 @@ class PageSession:
     def theirs(self, text):
         """With the port that the page shows."""
         return re.sub(rf"\b{self.port}\b", SHOWN_PORT, text)
+
+
+def holds(block, shown, status, said):
+    """Whether a command ended and printed as the block has it."""
+    if status != int(block.marked("exit") or 0):
+        return False
+    shape = block.marked("shape") is not None
+    if shape or block.marked("exact") is not None:
+        return agrees(said, shown, shape=shape)
+    return not shown or agrees(said, f"{shown.splitlines()[0]}\n...", shape=True)
 
 
 def end(one, number):

@@ -9,6 +9,7 @@ exact            all that is printed equals what is shown. A shown line `...` st
                  and ` ... ` within a line, or `...` at its end, for anything.
 shape            the same, once numbers and the width of columns are masked.
 exit N           the exit status, 0 otherwise.
+until            the command is repeated until it prints that.
 background       the command stays while the page lasts; the lines that are shown come, in order,
                  others between them (with `shape`, numbers aside).
 file NAME        the block is saved under this name, in the directory where commands run.
@@ -121,13 +122,13 @@ def pattern_of(shown, *, shape=False):
         if said.strip() == "...":
             parts.append(r"(?:.*\n)*?")
         else:
-            gaps = re.split(r"(?<=\s)\.\.\.(?=\s|$)|\.\.\.$", said)
+            gaps = re.split(r"\s+\.\.\.(?:\s+|$)|\.\.\.$", said)
             parts.append(".*".join(re.escape(gap) for gap in gaps) + r"\n")
     return re.compile("".join(parts))
 
 
 def masked(line):
-    """Numbers as 0, runs of blanks, rules and bars as one."""
+    """Numbers as 0, runs of blanks as one."""
     return " ".join(re.sub(r"\d[\d,.]*", "0", line).split())
 
 
