@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from system_tests.live.records import Coverage
+from system_tests.soak.gauges import Growth
 from system_tests.soak.tally import Window
 
 _KEPT = 200
@@ -78,6 +80,30 @@ class Figures:
     def of(self, trouble: Trouble) -> tuple[Finding, ...]:
         """Return the kept findings of one sort."""
         return tuple(one for one in self.findings if one.trouble is trouble)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakOutcome:
+    """What came of it.
+
+    Attributes:
+        figures: what was done, what it cost, what was wrong.
+        coverages: what was processed, partition by partition.
+        growths: of every process that lived long.
+        unsettled: why the group was not settled at the end, or None.
+        early: why it ended before its time, or None.
+        seconds: from the first settled group to the last.
+        journal_bytes: size of the JSON lines; broker_bytes: of a real broker's folder at the end.
+    """
+
+    figures: Figures
+    coverages: tuple[Coverage, ...]
+    growths: tuple[Growth, ...]
+    unsettled: str | None
+    early: str | None
+    seconds: float
+    journal_bytes: int
+    broker_bytes: int | None = None
 
 
 def rebalances_of(window: Window) -> Mapping[str, int]:

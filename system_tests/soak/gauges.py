@@ -107,6 +107,7 @@ class Gauges:
             with another id than before is another process: its series begins again.
         every_s: between two looks.
         tell: gets every look, name -> gauge -> value.
+        warm_up_s: what is seen before is told, and not judged.
     """
 
     def __init__(
@@ -115,7 +116,9 @@ class Gauges:
         *,
         every_s: float,
         tell: Callable[[Mapping[str, Mapping[str, float]]], None],
+        warm_up_s: float = 0.0,
     ) -> None:
+        self._judged_from_s = monotonic() + warm_up_s
         self._processes = processes
         self._every_s = every_s
         self._tell = tell
@@ -148,6 +151,8 @@ class Gauges:
             if values is None:
                 continue
             seen[name] = values
+            if at_s < self._judged_from_s:
+                continue
             for gauge, value in values.items():
                 series = self._series.setdefault((name, gauge), Series(process=name, gauge=gauge))
                 series.add(at_s, value)

@@ -10,6 +10,8 @@ NATIVE = "native"
 SPARE_LANES = 2
 """How many members may come on top of those that it begins with."""
 _RETENTION_S = 180.0
+WARM_UP_S = _RETENTION_S + 60.0
+"""How long processes grow in any case: a broker fills up, and each loads what it needs."""
 _BYTES_PER_RECORD = 90.0
 _RETENTION_MIN = 65_536
 

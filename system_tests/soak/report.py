@@ -6,9 +6,9 @@ from dataclasses import asdict
 from statistics import median
 
 from system_tests.live.verdict import Verdict
+from system_tests.soak.findings import SoakOutcome
 from system_tests.soak.gauges import MIB, Growth
 from system_tests.soak.options import SoakOptions
-from system_tests.soak.run import SoakOutcome
 
 _GOOD, _BAD = "bold green", "bold red"
 _MARKS = {True: "ok  ", False: "FAIL"}

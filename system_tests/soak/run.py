@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from random import Random
 from threading import Event
@@ -13,12 +13,11 @@ from system_tests.live.crew import Crew, MemberDiedError, NotInTimeError, Screen
 from system_tests.live.group import unsettled_reason
 from system_tests.live.plan import Stage
 from system_tests.live.producer import WordProducer
-from system_tests.live.records import Coverage
 from system_tests.soak.books import Books
-from system_tests.soak.findings import Figures, Trouble, rebalances_of
-from system_tests.soak.gauges import Gauges, Growth
+from system_tests.soak.findings import SoakOutcome, Trouble, rebalances_of
+from system_tests.soak.gauges import Gauges
 from system_tests.soak.journal import Journal
-from system_tests.soak.options import NATIVE, SoakOptions
+from system_tests.soak.options import NATIVE, WARM_UP_S, SoakOptions
 from system_tests.soak.schedule import Disturbance, Kind, draw_schedule
 from system_tests.soak.stream import Written
 from system_tests.soak.strikes import now_ms, strike
@@ -38,30 +37,6 @@ class EndedEarly(Exception):
 
 class Stuck(Exception):
     """It makes no sense to go on; the message says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoakOutcome:
-    """What came of it.
-
-    Attributes:
-        figures: what was done, what it cost, what was wrong.
-        coverages: what was processed, partition by partition.
-        growths: of every process that lived long.
-        unsettled: why the group was not settled at the end, or None.
-        early: why it ended before its time, or None.
-        seconds: from the first settled group to the last.
-        journal_bytes: size of the JSON lines; broker_bytes: of a real broker's folder at the end.
-    """
-
-    figures: Figures
-    coverages: tuple[Coverage, ...]
-    growths: tuple[Growth, ...]
-    unsettled: str | None
-    early: str | None
-    seconds: float
-    journal_bytes: int
-    broker_bytes: int | None = None
 
 
 class Soak:
@@ -116,7 +91,12 @@ class Soak:
                 self.ground.world, options.as_live(), tell=self._written.note
             )
             stack.callback(self._producer.close)
-            self._gauges = Gauges(self._processes, every_s=options.sample_s, tell=self._tell_gauges)
+            self._gauges = Gauges(
+                self._processes,
+                every_s=options.sample_s,
+                tell=self._tell_gauges,
+                warm_up_s=WARM_UP_S,
+            )
             stack.callback(self._gauges.stop)
             return self._live()
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from system_tests.live.verdict import Check, Verdict
-from system_tests.soak.findings import Figures, Trouble
+from system_tests.soak.findings import Figures, SoakOutcome, Trouble
 from system_tests.soak.gauges import Growth
-from system_tests.soak.run import SoakOutcome
 
 JUDGED = ("soak", "soak with its broker", "member")
 """Processes of ours, by the beginnings of their names; a JVM's memory is its own affair."""

@@ -77,3 +77,13 @@ def test_a_process_that_was_replaced_begins_a_new_series():
     pids[0] = os.getppid()
     gauges.look()
     assert gauges.growths() == ()
+
+
+def test_what_is_seen_while_processes_warm_up_is_told_and_not_judged():
+    seen = []
+    processes = (("soak", os.getpid()),)
+    gauges = Gauges(lambda: processes, every_s=60.0, tell=seen.append, warm_up_s=3600.0)
+    for _ in range(9):
+        gauges.look()
+    assert len(seen) == 9
+    assert gauges.growths() == ()

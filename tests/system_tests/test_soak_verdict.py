@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from system_tests.live.records import Coverage
-from system_tests.soak.findings import Figures, Finding, Trouble
+from system_tests.soak.findings import Figures, Finding, SoakOutcome, Trouble
 from system_tests.soak.gauges import Growth
 from system_tests.soak.options import SoakOptions
 from system_tests.soak.report import outcome_json, summary_lines
-from system_tests.soak.run import SoakOutcome
 from system_tests.soak.verdict import judge_soak
 
 
