@@ -101,6 +101,12 @@ DOORS = {
 }
 
 
+def test_no_test_module_is_used_by_another_one():
+    pattern = re.compile(r"^from tests[\w.]*\.test_\w+ import", re.MULTILINE)
+    users = [p.relative_to(ROOT) for p in tracked(".py") if pattern.search(p.read_text())]
+    assert users == []
+
+
 def test_generated_pages_have_not_drifted():
     assert drifted() == []
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from assignor.cli.assign import assign
 from assignor.cli.diff import diff
-from tests.assignor.test_cli_explain import JOIN
+from tests.assignor.small_groups import JOIN
 
 
 def call(*arguments, problem=None):

@@ -6,22 +6,7 @@ from click.testing import CliRunner
 
 from assignor.cli.explain import explain
 from assignor.cli.main import main
-
-JOIN = {
-    "name": "join",
-    "config": {"max.warmup.replicas": 1},
-    "topics": {"t": {"partitions": 4}},
-    "subtopologies": {"0": {"sources": ["t"], "changelogs": ["c"]}},
-    # Small tasks leave first: 0_0 and 0_1.
-    "end_offset_sums": {"0_0": 10**6, "0_1": 10**6, "0_2": 10**8, "0_3": 10**8},
-    "clients": {
-        "aaaaaaaa-1": {
-            "active": ["0_0", "0_1", "0_2", "0_3"],
-            "lags": {f"0_{p}": "running" for p in range(4)},
-        },
-        "bbbbbbbb-2": {},
-    },
-}
+from tests.assignor.small_groups import JOIN
 
 
 def call(*arguments, lines=(JOIN,)):

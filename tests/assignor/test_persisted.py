@@ -38,7 +38,7 @@ from encoding import (
 from probing import PersistedSettings
 from probing.features import PERSISTENT_METADATA, TASK_PLACEMENT
 from tests.assignor.crashing_disk import MemoryDisk
-from tests.assignor.test_stores import state
+from tests.assignor.small_groups import state
 
 ID = UUID("00000000-0000-0000-0000-00000000002a")
 NOW_MS = 1_700_000_000_000

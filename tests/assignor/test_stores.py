@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignor import LAG_UNKNOWN, ClientInput, group_state, sticky, validate
-from assignor.config import AssignmentConfig
+from assignor import LAG_UNKNOWN, sticky, validate
 from assignor.stores import (
     OffloadedPlans,
     PlanStore,
@@ -18,28 +17,9 @@ from assignor.stores import (
     read_snapshot,
     write_sealed,
 )
-from encoding import TaskId
+from tests.assignor.small_groups import TASKS, state
 
 MAGIC = b"TESTfile"
-TASKS = [TaskId(0, p) for p in range(6)]
-
-
-def state(owners="aabbcc", *, lags=None, clients="abc", standbys=0, **changes):
-    """Six stateful tasks; each letter runs the task in its place, `-` for nobody."""
-    members = []
-    for name in clients:
-        mine = [task for task, owner in zip(TASKS, owners, strict=True) if owner == name]
-        reported = dict.fromkeys(mine, -1) | dict((lags or {}).get(name, {}))
-        members.append(
-            ClientInput(process_id=name, active_tasks=frozenset(mine), lags=reported, **changes)
-        )
-    return group_state(
-        tasks=TASKS,
-        stateful_tasks=TASKS,
-        clients=members,
-        config=AssignmentConfig(num_standby_replicas=standbys),
-        end_offset_sums=dict.fromkeys(TASKS, 1_000_000),
-    )
 
 
 @pytest.fixture
