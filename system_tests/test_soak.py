@@ -22,7 +22,7 @@ def test_a_short_soak_on_both_clients_loses_nothing(tmp_path):
     out = tmp_path / "soak.jsonl"
     # This seed begins with a bounce, lost answers while a member comes back, and a bounce; and the
     # session is long, so that a machine that stands still puts nobody out of the group.
-    asked = f"--minutes 0.4 --members 3 --rate 100 --client mixed --calm 0.5 --seed 607 --out {out}"
+    asked = f"--minutes 0.3 --members 3 --rate 100 --client mixed --calm 0.5 --seed 607 --out {out}"
     asked += " --session-timeout-ms 10000"
     done = subprocess.run(
         [*COMMAND, *asked.split()], capture_output=True, text=True, timeout=_LIMIT_S, check=False
