@@ -20,14 +20,16 @@ PART = "live"
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = Path(sys.executable).with_name("rolling-bounce")
 BOUNCE_GOAL_S, FRESH_GOAL_S = 20.0, 90.0
-SURROUNDINGS = 3
 
 
 def bounce(*arguments):
-    """The document of a bounce; the sentence that ended it where there is none."""
+    """The document of a bounce; the last sentence of one that has none."""
     command = [COMMAND, "live", "--format", "json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return json.loads(done.stdout) if done.returncode < 2 else done.stderr.strip()
+    if done.stdout:
+        return json.loads(done.stdout)
+    said = done.stderr.strip() or f"ended with status {done.returncode}"
+    return said.splitlines()[-1]
 
 
 def demo():
