@@ -8,12 +8,12 @@ import sys
 
 import click
 
+from assignor.cli import BadInput, Command, SurroundingsFailed, format_option
 from assignor.cli.extras import absent_extra
 from system_tests import broker as door
 from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
 from system_tests.coordinator import CoordinatorConfig
 
-_SURROUNDINGS_FAILED = 3
 _PORT_MAX = 65_535
 
 
@@ -30,7 +30,13 @@ def _parse_topics(
 
 
 @click.command(
-    epilog="Example: python -m system_tests.broker --port 9092 --topic words:4 --topic counts:4"
+    "system_tests.broker",
+    cls=Command,
+    examples="""
+python -m PROGRAM --port 9092 --topic words:4 --topic counts:4
+python -m PROGRAM --port 0 --format json
+""",
+    exits={0: "told to stop", 3: "the port is in use"},
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -58,14 +64,7 @@ def _parse_topics(
     help="How long the first rebalance of a group waits for more members.",
 )
 @click.option("--verbose", is_flag=True, help="Log group events to stderr.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the address.",
-)
+@format_option()
 def main(
     host: str,
     port: int,
@@ -79,10 +78,9 @@ def main(
 ) -> None:
     """Run an in-memory Kafka broker for tests and demos until SIGTERM or SIGINT."""
     if (advice := absent_extra("kafka")) is not None:
-        click.echo(f"the broker cannot start: {advice}", err=True)
-        sys.exit(_SURROUNDINGS_FAILED)
+        raise SurroundingsFailed(f"the broker cannot start: {advice}")
     if port and port + nodes - 1 > _PORT_MAX:
-        raise click.UsageError(
+        raise BadInput(
             f"{nodes} nodes from port {port} on end above {_PORT_MAX}; take a lower port"
         )
     config = BrokerConfig(
@@ -100,14 +98,12 @@ def main(
     try:
         asyncio.run(_serve(config, form))
     except OSError as error:
-        click.echo(
+        raise SurroundingsFailed(
             f"cannot listen on {host}:{port}: {error.strerror or error}; "
-            "choose another --host or --port (0 takes any free port)",
-            err=True,
-        )
-        sys.exit(_SURROUNDINGS_FAILED)
+            "choose another --host or --port (0 takes any free port)"
+        ) from None
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise BadInput(str(error)) from error
 
 
 async def _serve(config: BrokerConfig, form: str) -> None:
