@@ -4,6 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from system_tests.real import RealCodec
+from system_tests.surroundings import SurroundingsError
+
 FOLDER = Path(__file__).resolve().parent.parent.parent / "system_tests" / "real"
 PROGRAMS = {p.stem for p in FOLDER.glob("*.py") if '__name__ == "__main__"' in p.read_text()}
 
@@ -19,3 +24,8 @@ def test_the_package_loads_none_of_the_programs_that_are_run_from_it():
         timeout=50,
     )
     assert {f"system_tests.real.{name}" for name in PROGRAMS}.isdisjoint(done.stdout.split())
+
+
+def test_a_jvm_child_that_ends_is_told_with_its_release():
+    with RealCodec("0.1") as codec, pytest.raises(SurroundingsError, match=r"release 0\.1 ended"):
+        codec.through("subscription", b"")
