@@ -86,6 +86,10 @@ def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
     try:
         data = json.loads(line)
     except ValueError as error:
+        count = sum(one.startswith("{") for one in line.splitlines())
+        if count > 1:
+            said = f"the file holds {count} problems; give one, for example with head -n 1"
+            raise ProblemError(said) from None
         where = f"column {error.colno}" if isinstance(error, json.JSONDecodeError) else "a number"
         what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise ProblemError(f"line {number}, {where}: broken JSON, {what}") from None
@@ -268,7 +272,7 @@ class _Tasks:
         changelogs: dict[TaskId, list[tuple[str, int]]] = {}
         for number, part in sorted(_object(data, "subtopologies").items()):
             if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 as above
-                raise ProblemError(f"subtopology {number!r} is no number")
+                raise ProblemError(f"subtopology {number!r} is no number; give 0, 1, 2, ...")
             body = _is_object(part, where := f"subtopology {number}")
             names = [str(name) for name in _list(body, "sources", where)]
             missing = sorted(set(names) - counts.keys())
@@ -308,7 +312,9 @@ def _replica_racks(topics: Json) -> Iterator[tuple[tuple[str, int], frozenset[st
         rows = _object(topic, "racks")
         for partition in rows:
             if not (partition.isascii() and partition.isdigit()):
-                raise ProblemError(f"racks of topic {name} name partition {partition!r}")
+                raise ProblemError(
+                    f"racks of topic {name} name partition {partition!r}; give a number"
+                )
             if racks := _list(rows, partition, f"racks of topic {name}"):
                 yield (name, int(partition)), frozenset(map(str, racks))
 

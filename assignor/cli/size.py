@@ -88,15 +88,7 @@ def _one_problem(file: IO[bytes]) -> dict[str, Any]:
         text = raw.decode()
     except UnicodeDecodeError as error:
         raise ProblemError(f"the problem is not UTF-8 at byte {error.start}") from None
-    try:
-        return parse_problem(text)
-    except ProblemError:
-        lines = [line for line in text.splitlines() if line.strip()]
-        if len(lines) > 1 and all(line.lstrip().startswith("{") for line in lines):
-            raise ProblemError(
-                f"the file holds {len(lines)} problems; give one, for example with head -n 1"
-            ) from None
-        raise
+    return parse_problem(text)
 
 
 def _as_json(sizes: Sequence[EncodingSize], members: int, limit: int) -> dict[str, Any]:

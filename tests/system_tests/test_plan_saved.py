@@ -69,6 +69,7 @@ def test_a_group_of_several_programs_is_said_to_be_one(saved):
     [
         (None, "cannot be read: No such file"),
         ("{", "broken JSON"),
+        ("{}\n{}\n", "the file holds 2 problems; give one"),
         (json.dumps({"name": "g", "clients": {"c": {}}}), "was it saved by assignor inspect?"),
         (json.dumps({"name": "g", "clients": {}}), "no clients"),
     ],
