@@ -37,7 +37,10 @@ def problem_of(
     if not look.is_streams:
         raise ProblemError(f"{look.summary}; only Streams groups can be saved")
     if any(one.task.topology_name for one in look.tasks):
-        raise ProblemError("tasks of named topologies have no place in a problem file")
+        raise ProblemError(
+            "tasks of named topologies have no place in a problem file;"
+            " save the groups of applications without them"
+        )
     sizes = _sizes(look)
     stateful = _stateful(look)
     sources, notes = _sources(look, sizes)

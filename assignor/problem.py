@@ -88,8 +88,9 @@ def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
     except ValueError as error:
         count = sum(one.startswith("{") for one in line.splitlines())
         if count > 1:
-            said = f"the file holds {count} problems; give one, for example with head -n 1"
-            raise ProblemError(said) from None
+            raise ProblemError(
+                f"the file holds {count} problems; give one, for example with head -n 1"
+            ) from None
         where = f"column {error.colno}" if isinstance(error, json.JSONDecodeError) else "a number"
         what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise ProblemError(f"line {number}, {where}: broken JSON, {what}") from None

@@ -287,7 +287,9 @@ def _check_clients(ordered: list[ClientInput]) -> None:
             raise TaskAssignmentError(f"process id {left.process_id} is given twice; merge the two")
     for client in ordered:
         if client.threads < 0:
-            raise TaskAssignmentError(f"client {client.process_id} has {client.threads} threads")
+            raise TaskAssignmentError(
+                f"client {client.process_id} has {client.threads} threads; threads are 0 or more"
+            )
         for task, lag in client.lags.items():
             if lag < LAG_RUNNING:
                 raise TaskAssignmentError(
