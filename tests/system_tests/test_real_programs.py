@@ -9,6 +9,7 @@ import pytest
 from system_tests.real import RealCodec
 from system_tests.surroundings import SurroundingsError
 
+pytestmark = pytest.mark.timeout(180)
 FOLDER = Path(__file__).resolve().parent.parent.parent / "system_tests" / "real"
 PROGRAMS = {p.stem for p in FOLDER.glob("*.py") if '__name__ == "__main__"' in p.read_text()}
 
@@ -21,7 +22,7 @@ def test_the_package_loads_none_of_the_programs_that_are_run_from_it():
         capture_output=True,
         text=True,
         check=True,
-        timeout=50,
+        timeout=150,
     )
     assert {f"system_tests.real.{name}" for name in PROGRAMS}.isdisjoint(done.stdout.split())
 
