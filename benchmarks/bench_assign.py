@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from assignor import find_strategy, read_problem, sticky
 from benchmarks import bench_assign_speed as speed
@@ -56,19 +56,18 @@ class Board:
             part="assignor",
             name=f"{figure.strip()} ({self.about})" if self.about else figure.strip(),
             goal=goal,
-            measured=shown(ours),
+            measured=shown(ours) + (f", HA {shown(peers[0])}" if "HA" in goal and peers else ""),
             met=None if good is None else bool(good),
         )
         record(row)
         cells = [*map(shown, peers), *[""] * (len(PEERS) - len(peers))]
-        self.rows.append((figure, goal, row.measured, *cells, row.mark))
+        self.rows.append((figure, goal, shown(ours), *cells, row.mark))
         if good is False:
             self.missed.append(f"{figure.strip()}: {why or 'no reason known'}")
 
     def table(self):
-        table = Table("figure", "goal", "ours", *PEERS, "met", title="assignment")
-        for column in table.columns:
-            column.no_wrap = True
+        columns = [Column(one, no_wrap=True) for one in ("figure", "goal", "ours", *PEERS, "met")]
+        table = Table(*columns, title="assignment")
         for column in table.columns[2:-1]:
             column.justify = "right"
         for row in self.rows:
@@ -94,7 +93,10 @@ def quality(board, problems, kafka, strategy, *, is_whole):
     java, java_sticky = kafka["high_availability"], kafka["sticky"]
     peers = [play_all(problems, peer) for peer in (kafka_python_sticky, faust_like)]
     both = [n for n in mine if n in java and java[n]["converged"] and mine[n]["converged"]]
-    board.part(f"until settled, {len(both)} problems that Java HA settles too", "open set")
+    board.part(
+        f"until settled, {len(both)} problems that Java HA settles too",
+        "open set" if is_whole else "sample",
+    )
     least = limits(problems, set(both), strategy, total(java, both, "cold"))
     for key in SUMS:
         ours, theirs = total(mine, both, key), total(java, both, key)
