@@ -13,7 +13,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("encoding", "probing", "assignor", "system_tests", "spark_assign")
 _BASES = frozenset({"Exception", "ValueError", "RuntimeError", "RebalanceError", "ClickException"})
-_FIELD_MOST = 40
 _ENCODE_WORDS = 4
 _REFUSE_WORDS = 2  # sentence and status
 _BY_STATUS = (
@@ -242,26 +241,34 @@ def _part(value: ast.expr) -> str:
 
 
 def _field(node: ast.expr) -> str:
-    """A short name of what is filled in."""
+    """A short name of what is filled in; no source text, which each Python writes its own way."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
-        case ast.Call(func=ast.Attribute(attr="join"), args=[inner]):
-            return _field(inner)
-        case ast.Call(args=[inner, *_]):
-            return _field(inner)
-        case ast.Call(func=func):
-            return _field(func)
-        case ast.Subscript(value=inner) | ast.Starred(value=inner):
-            return _field(inner)
-        case ast.GeneratorExp(generators=[first, *_]) | ast.ListComp(generators=[first, *_]):
-            return _field(first.iter)
-        case ast.BoolOp(values=[first, *_]):
-            return _field(first)
         case ast.Constant(value=value):
             return str(value)
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _FIELD_MOST else f"{text[:_FIELD_MOST]}..."
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
+            return f"{_field(left)} {'+' if isinstance(sign, ast.Add) else '-'} {_field(right)}"
+    inner = _inner(node)
+    return "..." if inner is None else _field(inner)
+
+
+def _inner(node: ast.expr) -> ast.expr | None:
+    """The part of an expression that says best what it is about."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="join"), args=[inner]) | ast.Call(args=[inner, *_]):
+            return inner
+        case ast.Call(func=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+            return inner
+        case ast.GeneratorExp(generators=[first, *_]) | ast.ListComp(generators=[first, *_]):
+            return first.iter
+        case ast.BoolOp(values=[inner, *_]) | ast.IfExp(test=inner) | ast.Compare(left=inner):
+            return inner
+        case ast.UnaryOp(operand=inner) | ast.FormattedValue(value=inner):
+            return inner
+        case ast.JoinedStr(values=values):
+            return next((one for one in values if isinstance(one, ast.FormattedValue)), None)
+    return None
 
 
 def _name(node: ast.expr) -> str:
