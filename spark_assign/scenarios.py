@@ -91,7 +91,9 @@ def _scenario(word: str) -> Scenario:
     if kind not in KINDS and kind != "lose-tag":
         raise ConfigError(f"no such scenario: {word}; known: {', '.join(KINDS)}")
     if (kind in _NEEDS) != bool(argument):
-        raise ConfigError(f"scenario {word}: {'needs' if kind in _NEEDS else 'has no'} argument")
+        if argument:
+            raise ConfigError(f"scenario {word}: {kind} takes no argument; leave it out")
+        raise ConfigError(f"scenario {word} needs an argument; write {kind}:ARGUMENT, see --help")
     if kind == "add" and not (argument.isdigit() and 0 < int(argument) <= _ADDED_MAX):
         raise ConfigError(f"scenario {word}: give a number of clients, 1 to {_ADDED_MAX}")
     if kind == "release":
