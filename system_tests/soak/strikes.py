@@ -6,7 +6,7 @@ caller waits for. Faults of the broker are shorter than half a session, so that 
 for being cut off: two owners at a time are excused by a stall alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
 from time import monotonic
@@ -92,12 +92,13 @@ def _kill(life: Life, disturbance: Disturbance) -> None:
 
 
 def _kill_leader(life: Life, disturbance: Disturbance) -> None:
+    long_lived = life.options.long_lived
+    if life.crew.group.leader in (None, *long_lived):
+        life.crew.say("members that are to live long are paused, so that another one leads")
+        _pause_all(life, long_lived, sessions=_EXPIRED_SESSIONS)
     leader = life.crew.group.leader
-    if leader is None or leader in life.options.long_lived:
-        life.crew.say("a member that is to live long leads: it is paused, not killed")
-        _pause_leader(life, disturbance)
-        return
-    _kill_one(life, leader, at_once=disturbance.at_once)
+    if leader is not None and leader not in long_lived:
+        _kill_one(life, leader, at_once=disturbance.at_once)
 
 
 def _kill_one(life: Life, name: str, *, at_once: bool) -> None:
@@ -111,28 +112,32 @@ def _kill_one(life: Life, name: str, *, at_once: bool) -> None:
 
 def _pause(life: Life, disturbance: Disturbance) -> None:
     share = 0.1 + _SESSION_SHARE_MAX * disturbance.share
-    _pause_one(life, disturbance.victim or "", sessions=share)
+    _pause_all(life, (disturbance.victim or "",), sessions=share)
 
 
 def _pause_long(life: Life, disturbance: Disturbance) -> None:
-    _pause_one(life, disturbance.victim or "", sessions=_EXPIRED_SESSIONS + disturbance.share)
+    sessions = _EXPIRED_SESSIONS + disturbance.share
+    _pause_all(life, (disturbance.victim or "",), sessions=sessions)
 
 
 def _pause_leader(life: Life, disturbance: Disturbance) -> None:
     leader = life.crew.group.leader or life.options.names[0]
-    _pause_one(life, leader, sessions=_EXPIRED_SESSIONS + disturbance.share)
+    _pause_all(life, (leader,), sessions=_EXPIRED_SESSIONS + disturbance.share)
 
 
-def _pause_one(life: Life, name: str, *, sessions: float) -> None:
-    incarnation = life.crew.group.members[name].incarnation
+def _pause_all(life: Life, names: Sequence[str], *, sessions: float) -> None:
+    lives = [(name, life.crew.group.members[name].incarnation) for name in names]
     from_ms = now_ms()
-    life.crew.pause(name)
+    for name in names:
+        life.crew.pause(name)
     try:
         life.let_pass(sessions * life.options.session_timeout_ms / 1000)
     finally:
-        life.crew.resume(name)
+        for name in names:
+            life.crew.resume(name)
         to_ms = now_ms()
-        life.note_stall(Stall(life=(name, incarnation), from_ms=from_ms, to_ms=to_ms))
+        for one in lives:
+            life.note_stall(Stall(life=one, from_ms=from_ms, to_ms=to_ms))
     life.settle(since_ms=to_ms)
 
 
