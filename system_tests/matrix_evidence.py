@@ -17,6 +17,7 @@ from typing import Final
 from probing import ReleaseError, find_release
 from system_tests.matrix import CellOutcome, Expectation, expect
 from system_tests.sim import BounceOptions, Outcome, World, WorldSetup, replay_command, run_bounce
+from system_tests.sim.fleet import leave_interrupts_to_the_parent
 
 _SEEDS: Final = 4
 _TRIES: Final = 90
@@ -192,7 +193,9 @@ def gather_many(
     if count <= 1:
         yield from (gather(old, new) for old, new in pairs)
         return
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        count, mp_context=get_context("spawn"), initializer=leave_interrupts_to_the_parent
+    ) as pool:
         for done in as_completed([pool.submit(_gather_chunk, chunk) for chunk in chunks]):
             yield from done.result()
 

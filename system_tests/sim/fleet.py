@@ -1,6 +1,7 @@
 """Many seeds on all cores: pure work, handed out in chunks, summed up in the order of the seeds."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -115,6 +116,11 @@ def run_seeds(options: BounceOptions, seeds: Sequence[int]) -> Chunk:
     )
 
 
+def leave_interrupts_to_the_parent() -> None:
+    """Let a worker go on when the terminal interrupts all: its parent ends it, with one line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def run_fleet(
     options: _Options,
     seeds: range,
@@ -135,7 +141,9 @@ def run_fleet(
     if count <= 1:
         yield from (run(options, chunk) for chunk in chunks)
         return
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        count, mp_context=get_context("spawn"), initializer=leave_interrupts_to_the_parent
+    ) as pool:
         waiting: set[Future[Chunk]] = set()
         for chunk in chunks:
             waiting.add(pool.submit(run, options, chunk))
