@@ -3,6 +3,7 @@
 import json
 import time
 from contextlib import ExitStack
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
@@ -223,11 +224,12 @@ def until(holds):
 
 
 def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
-    servers, where = kafka_4.bootstrap_servers, ("--group", "leveled")
+    group = f"leveled-{uuid4().hex[:8]}"  # levels outlive a test that failed half-way
+    servers, where = kafka_4.bootstrap_servers, ("--group", group)
     protocol = "assignment.protocol"
     status, out, err = ours("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
     assert (status, out) == (0, f"{protocol} was upgraded to 11 (v11)\n")
-    assert err == "warning: group leveled has no members now: nobody was asked\n"
+    assert err == f"warning: group {group} has no members now: nobody was asked\n"
     for level, command, more in ((101, "upgrade", ()), (11, "downgrade", ("--yes",))):
         status, out, _ = ours(
             command, *where, "--feature", f"{protocol}={level}", *more, servers=servers
@@ -238,7 +240,7 @@ def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
     assert (body["epoch"], body["features"][protocol]["finalized"]) == (3, 11)
     admin = KafkaAdminClient(bootstrap_servers=servers)
     try:
-        resource = ConfigResource(ConfigResourceType.TOPIC, "leveled-feature-levels")
+        resource = ConfigResource(ConfigResourceType.TOPIC, f"{group}-feature-levels")
         [found] = admin.describe_configs([resource]).values()
     finally:
         admin.close()
