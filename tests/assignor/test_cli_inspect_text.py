@@ -45,7 +45,7 @@ def test_the_page_shows_what_the_command_prints():
     described, facts = captured("pinned-2.3.1")
     lines = group(inspect_group(described, facts), 100)
     text = "\n".join(lines).replace(described.group_id, "word-count")
-    assert f"```\n{text}\n```" in PAGE.read_text(encoding="utf-8")
+    assert f"```text\n{text}\n```" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])

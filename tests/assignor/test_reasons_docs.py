@@ -11,12 +11,14 @@ from assignor.strategies import STRATEGIES
 from tests.assignor.reason_worlds import ACTIVE_CLAIMS, COPY_CLAIMS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "assignors.md").read_text(encoding="utf-8")
-JOIN = Path(__file__).parent / "problems" / "join.jsonl"
+(JOIN,) = re.findall(r"<!-- file join.jsonl -->\n```json\n(.+)\n```", PAGE)
 
 
 @pytest.mark.parametrize("command", re.findall(r"^\$ assignor (.+)$", PAGE, re.MULTILINE))
-def test_the_page_shows_what_the_command_prints(command):
-    words = [str(JOIN) if word == "join.jsonl" else word for word in command.split()]
+def test_the_page_shows_what_the_command_prints(command, tmp_path):
+    problem = tmp_path / "join.jsonl"
+    problem.write_text(JOIN, encoding="utf-8")
+    words = [str(problem) if word == "join.jsonl" else word for word in command.split()]
     printed = CliRunner().invoke(main, words).stdout
     lines = [line.rstrip() for line in printed.strip().splitlines()]
     assert "\n".join(lines) in PAGE
