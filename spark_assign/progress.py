@@ -3,8 +3,9 @@
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -38,6 +39,12 @@ def progress(spark: SparkSession, label: str) -> Iterator[None]:
 
 
 def _watch(spark: SparkSession, bar: Progress, label: str, done: threading.Event) -> None:
+    # Ctrl-C reaches the JVM too: where it is gone, the command says so, and no thread of ours.
+    with suppress(Py4JError, OSError):
+        _show(spark, bar, label, done)
+
+
+def _show(spark: SparkSession, bar: Progress, label: str, done: threading.Event) -> None:
     row = bar.add_task(label, total=None)
     tracker = spark.sparkContext.statusTracker()
     while not done.wait(_EVERY_S):
