@@ -18,7 +18,6 @@ from assignor.cli import (
     text_console,
     timeout_option,
 )
-from assignor.cli.extras import absent_extra
 from probing import RebalanceProtocol, ReleaseError
 from system_tests.command_options import (
     EXIT_BAD,
@@ -36,11 +35,16 @@ from system_tests.command_options import (
     static_option,
 )
 from system_tests.live.bounce import LiveBounce, Outcome
+from system_tests.live.command_parts import (
+    broker_option,
+    check_client,
+    client_option,
+    print_lines,
+    rate_option,
+)
 from system_tests.live.conflicts import conflict_of
 from system_tests.live.hold_back import HELD_VERSION
 from system_tests.live.order import (
-    CLIENTS,
-    MIXED,
     OrderError,
     check_order,
     find_member,
@@ -93,21 +97,9 @@ _EXITS = {
 )
 @group_options(members=MAX_MEMBERS)
 @partitions_option()
-@click.option(
-    "--rate",
-    type=click.FloatRange(1, 20_000),
-    default=200.0,
-    show_default=True,
-    help="Records written per second.",
-)
+@rate_option
 @seed_option(default=0)
-@click.option(
-    "--client",
-    type=click.Choice([*CLIENTS, MIXED]),
-    default=CLIENTS[0],
-    show_default=True,
-    help="What members run on; mixed takes the two in turn.",
-)
+@client_option
 @click.option(
     "--protocol",
     type=click.Choice([one.value for one in RebalanceProtocol]),
@@ -143,11 +135,7 @@ _EXITS = {
     metavar="HOST:PORT",
     help="Where to connect first; no broker is started then.",
 )
-@click.option(
-    "--broker",
-    metavar="kafka:RELEASE",
-    help="What broker to start; kafka:3.9, kafka:4 (the newest): a real one (extra `real`).",
-)
+@broker_option(metavar="kafka:RELEASE")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -231,8 +219,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         refuse(str(error), EXIT_USAGE)
     if (conflict := conflict_of(given)) is not None:
         refuse(conflict)
-    if given["client"] != CLIENTS[0] and (advice := absent_extra("aiokafka")) is not None:
-        refuse(f"--client {given['client']}: {advice}", EXIT_SURROUNDINGS)
+    check_client(given["client"])
     if given["hold_back"]:
         plan = replace(plan, promised_versions=(HELD_VERSION,))
     options = LiveOptions(
@@ -262,10 +249,7 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
     if form == "json":
         click.echo(outcome_json(outcome, plan, options))
     else:
-        console = text_console()
-        console.print()
-        for line, style in summary_lines(outcome, plan):
-            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        print_lines(summary_lines(outcome, plan))
     sys.stdout.flush()
     if outcome.death is not None:
         for line in () if outcome.death.explained else outcome.death.last_lines:

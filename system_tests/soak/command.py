@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from assignor.cli import EXIT_INTERRUPTED, Command, format_option, text_console
-from assignor.cli.extras import absent_extra
+from assignor.cli import EXIT_INTERRUPTED, Command, format_option, timeout_option
 from probing import ReleaseError
 from system_tests.command_options import (
     EXIT_BAD,
@@ -23,7 +22,13 @@ from system_tests.command_options import (
     seed_option,
     session_timeout_option,
 )
-from system_tests.live.order import CLIENTS, MIXED
+from system_tests.live.command_parts import (
+    broker_option,
+    check_client,
+    client_option,
+    print_lines,
+    rate_option,
+)
 from system_tests.live.screen import PlainScreen, SilentScreen
 from system_tests.real.jars import broker_release
 from system_tests.soak.journal import Journal
@@ -74,28 +79,10 @@ _EXITS = {
     help="Processes; two more come and go.",
 )
 @partitions_option(most=200)
-@click.option(
-    "--rate",
-    type=click.FloatRange(1, 20_000),
-    default=200.0,
-    show_default=True,
-    help="Records written per second.",
-)
+@rate_option
 @seed_option(default=7)
-@click.option(
-    "--broker",
-    default=_EMBEDDED,
-    show_default=True,
-    metavar="embedded|kafka:RELEASE",
-    help="What broker to start; kafka:3.9, kafka:4 (the newest): a real one (extra `real`).",
-)
-@click.option(
-    "--client",
-    type=click.Choice([*CLIENTS, MIXED]),
-    default=CLIENTS[0],
-    show_default=True,
-    help="What members run on; mixed takes the two in turn.",
-)
+@broker_option(metavar="embedded|kafka:RELEASE", default=_EMBEDDED)
+@client_option
 @session_timeout_option(2000)
 @click.option(
     "--calm",
@@ -105,14 +92,8 @@ _EXITS = {
     show_default=True,
     help="Seconds without a disturbance after each, at least; at most twice as many.",
 )
-@click.option(
-    "--timeout",
-    "settle_timeout_s",
-    type=click.FloatRange(1, 3600),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait; for the group to settle after each disturbance.",
+@timeout_option(
+    "How long to wait; for the group to settle after each disturbance.", least=1, default=60.0
 )
 @click.option(
     "--out",
@@ -144,10 +125,7 @@ def soak(**given: Any) -> None:
     if given["form"] == "json":
         click.echo(outcome_json(outcome, verdict, options))
     else:
-        console = text_console()
-        console.print()
-        for line, style in summary_lines(outcome, verdict, options):
-            console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        print_lines(summary_lines(outcome, verdict, options))
     sys.exit(0 if verdict.ok else EXIT_BAD)
 
 
@@ -158,10 +136,9 @@ def _options(given: dict[str, Any]) -> SoakOptions:
         release = None if broker == _EMBEDDED else broker_release(broker)
     except ReleaseError as error:
         refuse(f"{error}; or say {_EMBEDDED}", EXIT_USAGE)
-    if given["client"] != CLIENTS[0] and (advice := absent_extra("aiokafka")) is not None:
-        refuse(f"--client {given['client']}: {advice}", EXIT_SURROUNDINGS)
+    check_client(given["client"])
     # A range takes no notice of nan.
-    for name in ("minutes", "rate", "calm_s", "settle_timeout_s"):
+    for name in ("minutes", "rate", "calm_s", "timeout"):
         if not isfinite(given[name]):
             refuse(f"{name.removesuffix('_s')} must be a number; give a finite one", EXIT_USAGE)
     return SoakOptions(
@@ -174,7 +151,7 @@ def _options(given: dict[str, Any]) -> SoakOptions:
         client=given["client"],
         session_timeout_ms=given["session_timeout_ms"],
         calm_s=given["calm_s"],
-        settle_timeout_s=given["settle_timeout_s"],
+        settle_timeout_s=given["timeout"],
     )
 
 

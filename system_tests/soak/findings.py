@@ -81,6 +81,14 @@ class Figures:
         """Return the kept findings of one sort."""
         return tuple(one for one in self.findings if one.trouble is trouble)
 
+    def told(self, trouble: Trouble) -> str | None:
+        """Say the first finding of one sort and how many there were; None without any."""
+        if not self.troubles[trouble]:
+            return None
+        # Only so many are kept: those of other sorts may have taken all the room.
+        first = next((one.sentence for one in self.of(trouble)), f"{trouble}: see the events")
+        return f"{first} ({self.troubles[trouble]} times in all)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakOutcome:

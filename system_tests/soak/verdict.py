@@ -55,17 +55,13 @@ def check_records(outcome: SoakOutcome) -> Check:
 def check_owners(figures: Figures) -> Check:
     """At no time two owners of one partition, but where one of them had been stopped (SIGSTOP)."""
     count = figures.troubles[Trouble.OWNERS]
-    first = figures.of(Trouble.OWNERS)
-    if first:
-        sentence = f"{first[0].sentence} ({count} times in all)"
-    else:
-        sentence = "no partition ever had two owners"
-        if figures.excused:
-            sentence += f", but {figures.excused} times beside a member that had been paused"
+    sentence = "no partition ever had two owners"
+    if figures.excused:
+        sentence += f", but {figures.excused} times beside a member that had been paused"
     return Check(
         name="owners",
         ok=not count,
-        sentence=sentence,
+        sentence=figures.told(Trouble.OWNERS) or sentence,
         numbers={"double": count, "excused": figures.excused},
     )
 
@@ -77,8 +73,8 @@ def check_settled(outcome: SoakOutcome) -> Check:
     stuck = outcome.early is not None and figures.troubles.total() > 0
     if outcome.unsettled is not None:
         sentence = f"the group is not settled at the end: {outcome.unsettled}"
-    elif count:
-        sentence = f"{figures.of(Trouble.SETTLED)[0].sentence} ({count} times in all)"
+    elif (told := figures.told(Trouble.SETTLED)) is not None:
+        sentence = told
     else:
         sentence = f"the group settled {figures.settled} times, each time it had to"
     if stuck:
@@ -91,18 +87,15 @@ def check_settled(outcome: SoakOutcome) -> Check:
 def check_members(figures: Figures) -> Check:
     """No member ended unless it was stopped or killed."""
     count = figures.troubles[Trouble.MEMBERS]
-    sentence = "no member ended by itself"
-    if count:
-        sentence = f"{figures.of(Trouble.MEMBERS)[0].sentence} ({count} times in all)"
+    sentence = figures.told(Trouble.MEMBERS) or "no member ended by itself"
     return Check(name="members", ok=not count, sentence=sentence, numbers={"died": count})
 
 
 def check_calm(figures: Figures) -> Check:
     """Follow-ups end: a group that is left alone stays as it is."""
     count = figures.troubles[Trouble.CALM]
-    sentence = f"{figures.calm} rebalances while nothing was done; follow-ups ended"
-    if count:
-        sentence = f"{figures.of(Trouble.CALM)[0].sentence} ({count} times in all)"
+    quiet = f"{figures.calm} rebalances while nothing was done; follow-ups ended"
+    sentence = figures.told(Trouble.CALM) or quiet
     return Check(name="calm", ok=not count, sentence=sentence, numbers={"rebalances": figures.calm})
 
 
