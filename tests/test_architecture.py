@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from assignor import ConfigError
+from encoding import DecodeError, EncodeError, RebalanceError
+from spark_assign.errors import BadTable
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -65,3 +69,8 @@ def test_the_assignor_has_no_module_that_may_do_io_unseen():
     [core] = [one for one in contracts if one["name"] == "the assignor's core does no I/O"]
     modules = {path.stem for path in (ROOT / "assignor").glob("[a-z]*.py")}
     assert {f"assignor.{name}" for name in modules - WITH_IO} <= set(core["source_modules"])
+
+
+@pytest.mark.parametrize("kind", [BadTable, ConfigError, DecodeError, EncodeError])
+def test_errors_of_ours_have_one_root(kind):
+    assert issubclass(kind, RebalanceError)

@@ -22,7 +22,8 @@ Printed by `python -m docs.generate` from the commands themselves; `--help` says
   failed (no broker, no Java, a disk). 130 after Ctrl-C; 141 where whoever read the output left
   (`| head`). A traceback is a defect of ours.
 - **Errors** are one sentence on stderr, behind the name of the program: what is wrong, the numbers,
-  what to do. [errors.md](errors.md) lists them. What is only to be known begins with `warning:`.
+  what to do. [operations.md](operations.md#messages) has those of members. What is only to be
+  known begins with `warning:`.
 - **`--format json`** is for programs; names of keys never change their meaning, and what is not
   known is null. Where many groups or questions are answered, it is one line for each.
 - **Colour, frames and progress bars** are for terminals only, and
