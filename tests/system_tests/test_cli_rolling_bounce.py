@@ -8,19 +8,6 @@ def run(*arguments):
     return CliRunner().invoke(main, list(arguments))
 
 
-def test_help_shows_the_subcommands_without_loading_them():
-    result = run("--help")
-    assert result.exit_code == 0
-    assert "Bounce a group of real processes" in result.stdout
-
-
-def test_help_of_live_has_examples_the_legend_and_the_exit_status():
-    result = run("live", "--help")
-    assert result.exit_code == 0
-    for text in ("--from 3.1 --to native", "* leads", "0  the verdict is good"):
-        assert text in result.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -5,13 +5,12 @@ import pytest
 from click.testing import CliRunner
 
 from assignor.cli import Command
-from system_tests.cli import main
 from system_tests.command_options import given_again, group_options, partitions_option, refuse
 
 
 @click.command("grow", cls=Command)
 @group_options(members=5, threads=2)
-@partitions_option(said=", to begin with")
+@partitions_option()
 def grow(**given):
     click.echo(given_again(without={"partitions"}))
     if given["members"] == 5:
@@ -40,20 +39,3 @@ def test_what_does_not_fit_ends_with_2(arguments, expected):
     done = run(arguments)
     assert done.exit_code == 2
     assert expected in done.stderr
-
-
-def test_help_lists_the_shared_options_first_and_in_their_order():
-    text = run("--help").stdout
-    places = [
-        text.index(flag)
-        for flag in ("--from", "--to", "--members", "--threads", "--static", "--partitions")
-    ]
-    assert places == sorted(places)
-    assert "Of the source topic, to begin with." in text
-
-
-@pytest.mark.parametrize("command", ["live", "simulate", "explore", "plan"])
-def test_subcommands_say_the_same_of_the_same_options(command):
-    text = CliRunner().invoke(main, [command, "--help"]).stdout
-    for said in ("What the group runs", "What it is brought to", "Processes.", "Of the source"):
-        assert said in text

@@ -22,12 +22,13 @@ def test_one_cluster_prints_its_trace_and_a_verdict():
     assert any("committed: metadata.version" in line for line in lines)
 
 
-def test_one_cluster_as_json_names_every_request_and_what_came_of_it():
+def test_one_cluster_as_json_has_every_request_with_its_levels_and_the_rule():
     done = simulate("--world", "kraft", "--seed", "3", "--format", "json")
     told = json.loads(done.stdout)
     assert told["ok"] is True
     assert told["replay"] == "rolling-bounce simulate --world kraft --seed 3"
-    assert {"levels", "kind", "error", "rule", "why"} <= set(told["requests"][0])
+    assert told["requests"]
+    assert all(one["levels"] and one["rule"] for one in told["requests"])
 
 
 def test_many_clusters_are_summed_up():
