@@ -20,7 +20,7 @@ from tests.distribution.archives import (
     wheel_files,
 )
 from tests.distribution.checks import SCRIPTS, WITH, checks_for, front_door_check, wrong_with
-from tests.distribution.environments import find_python, linked, workplace
+from tests.distribution.environments import linked, workplace
 
 TEST = re.compile(r"system_tests/(.*/)?(test_[^/]*|conftest)\.py")
 FOR_DEVELOPERS = {"dev", "mutate"}
@@ -94,11 +94,6 @@ def test_every_extra_and_every_python_that_is_promised_is_tried():
     promised = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
     (tried,) = re.findall(r"^PYTHONS \?= (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert tried.split() == promised
-
-
-def test_a_python_that_is_not_there_is_not_found():
-    assert find_python("3.99") is None
-    assert find_python(sys.executable) == sys.executable
 
 
 @pytest.mark.slow
