@@ -57,7 +57,6 @@ __all__ = [
     "tasks_of",
 ]
 
-Int64Column = npt.NDArray[np.int64]
 Columns = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Sequence[str | None] | None]
 _FEW_BYTES = 80  # of a column of tasks that plain Python may read faster
 _ODD_SUMS = "{} tasks without RUNNING, but {} offset sums"

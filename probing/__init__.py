@@ -46,7 +46,6 @@ from probing.paths import (
     UpgradePath,
     upgrade_from_value,
     upgrade_path,
-    why_pin_needed,
 )
 from probing.persisted import (
     PERSISTED_FORMATS,
@@ -202,5 +201,4 @@ __all__ = [
     "upgrade_from_value",
     "upgrade_path",
     "why_next_version",
-    "why_pin_needed",
 ]

@@ -74,14 +74,6 @@ class UpgradePath:
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
 
-    @property
-    def version_bounces(self) -> tuple[Bounce, ...]:
-        """Return the bounces that versions alone ask for, as for members that are always eager."""
-        needed = [b for b in self.bounces if b.reasons != (BounceReason.PROTOCOL,)]
-        if needed or not self.bounces:
-            return tuple(needed)
-        return (Bounce(release=self.new, upgrade_from=None, reasons=(BounceReason.PROBING,)),)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
@@ -272,12 +264,6 @@ def upgrade_from_value(old: Release, new: Release) -> str | None:
     """Return the ``upgrade.from`` of the first bounce, as configured; None if none is needed."""
     bounces = upgrade_path(old, new).bounces
     return bounces[0].upgrade_from if bounces else None
-
-
-def why_pin_needed(old: Release, new: Release) -> str | None:
-    """Return the sentence that says which ``upgrade.from`` to set and why; None if none is."""
-    path = upgrade_path(old, new)
-    return path.reasons[0] if upgrade_from_value(old, new) is not None else None
 
 
 def _sentence(template: str, pair: _Pair, bridges: tuple[str, ...]) -> str:

@@ -28,7 +28,6 @@ class Store(StrEnum):
     FEATURE_LOG = "feature log"
     PLAN = "plan"
     PROCESS_ID = "process id"
-    VIEW = "view"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,6 @@ PERSISTED_FORMATS: Final = (
     _format(Store.PROCESS_ID, 1, "JSON, as Kafka Streams writes it", since=1),
     _format(Store.PROCESS_ID, 2, "when it was made", since=2, is_compatible=True),
     _format(Store.PROCESS_ID, 3, "under a checksum", since=2),
-    _format(Store.VIEW, 1, "the routing view as it is on the wire, under a checksum", since=1),
 )
 """Every format of every store, oldest first."""
 

@@ -46,7 +46,6 @@ from assignor.feature_plans import (
 from assignor.stores import StoreError
 from probing.features import FeatureUpdate, UpdateKind
 
-Command = Callable[..., Any]
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
 _PLACES = "--bootstrap-server b:9092"

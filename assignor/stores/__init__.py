@@ -23,7 +23,6 @@ from assignor.stores.plans import (
     GroupPlan,
     GroupSnapshot,
     PlanStore,
-    plan_bytes,
     plan_for,
     read_snapshot,
 )
@@ -50,7 +49,6 @@ __all__ = [
     "format_log",
     "look_at_log",
     "opened_log",
-    "plan_bytes",
     "plan_for",
     "read_format",
     "read_sealed",

@@ -24,7 +24,6 @@ from assignor.stores.files import (
     replace_file,
     write_sealed,
 )
-from assignor.stores.plans import LIMIT as VIEW_LIMIT
 from assignor.stores.plans import PlanStore
 from assignor.stores.process_file import (
     PROCESS_LIMIT,
@@ -32,7 +31,7 @@ from assignor.stores.process_file import (
     process_bytes,
     read_process,
 )
-from encoding import DecodeError, TaskId, View, decode_view, encode_view
+from encoding import TaskId
 from probing import (
     PersistedDecision,
     PersistedNumbers,
@@ -47,9 +46,7 @@ PROCESS_NAME: Final = "kafka-streams-process-metadata"
 """As Kafka Streams calls it."""
 
 WRITTEN_NAME: Final = "persistent-version"
-VIEW_NAME: Final = "view.bin"
 _WRITTEN_MAGIC: Final = b"SRBpver1"
-_VIEW_MAGIC: Final = b"SRBview1"
 
 
 class StateStores:
@@ -143,28 +140,6 @@ class StateStores:
         """
         data = checkpoint_bytes(checkpoint, self._format(Store.CHECKPOINT))
         replace_file(self._checkpoint_path(task), data)
-
-    def read_view(self) -> View | None:
-        """The routing view last known, or None.
-
-        Raises:
-            StoreError: the file is broken.
-        """
-        path = self.directory / VIEW_NAME
-        body = read_sealed(path, _VIEW_MAGIC, limit=VIEW_LIMIT)
-        try:
-            return None if body is None else decode_view(body)
-        except DecodeError as error:
-            raise StoreError(f"{path} is whole but makes no sense: {error}") from error
-
-    def write_view(self, view: View) -> None:
-        """Keep the routing view, so that a restarted member needs only what changed since.
-
-        Raises:
-            StoreError: the disk refused.
-        """
-        self._format(Store.VIEW)
-        write_sealed(self.directory / VIEW_NAME, _VIEW_MAGIC, encode_view(view))
 
     def plans(self, directory: str | Path) -> PlanStore:
         """A plan store that writes snapshots in the format of this version.

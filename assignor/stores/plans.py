@@ -24,7 +24,7 @@ from assignor.state import (
     TaskAssignment,
     validate,
 )
-from assignor.stores.files import StoreError, read_sealed_any, seal, unseal_any, write_sealed
+from assignor.stores.files import StoreError, read_sealed_any, unseal_any, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from encoding import RebalanceError, TaskId
 from probing import Store, format_to_write
@@ -159,11 +159,6 @@ def read_snapshot(data: bytes, *, name: str) -> GroupSnapshot:
         StoreError: the file is broken.
     """
     return _snapshot_of(*unseal_any(_SNAPSHOT_MAGICS, data, name=name), name=name)
-
-
-def plan_bytes(plan: GroupPlan) -> bytes:
-    """The bytes of a plan's file, for those who write it elsewhere."""
-    return seal(_PLAN_MAGICS[plan.format], _packed(_plan_map(plan)))
 
 
 def _packed(value: dict[str, Any]) -> bytes:

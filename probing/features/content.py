@@ -86,10 +86,6 @@ class ContentSchema:
         later = self.kind_of(entry).later_fields
         return tuple(name for name in sorted(entry.fields) if later.get(name, 0) > level)
 
-    def is_known(self, entry: Entry, level: int) -> bool:
-        """Tell whether a level knows the entry and each of its fields."""
-        return self.kind_of(entry).since <= level and not self.unknown_fields(entry, level)
-
 
 def rewrite_content(schema: ContentSchema, entries: Iterable[Entry], level: int) -> Rewritten:
     """Write state again at a level, without the entries and fields that the level does not know.

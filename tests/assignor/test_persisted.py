@@ -5,7 +5,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import msgpack
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,13 +26,10 @@ from assignor.stores.checkpoints import checkpoint_bytes, read_checkpoint
 from assignor.stores.persisted import PROCESS_NAME
 from assignor.stores.process_file import process_bytes, read_process
 from encoding import (
-    HostInfo,
     Subscription,
     TaskId,
     TopicPartition,
-    View,
     encode_subscription,
-    view_reference,
 )
 from probing import PersistedSettings
 from probing.features import PERSISTENT_METADATA, TASK_PLACEMENT
@@ -194,24 +190,9 @@ def test_the_setting_decides_how_every_store_is_written_and_every_format_is_read
 
 def test_nothing_there_is_nothing_and_makes_no_file(tmp_path):
     place = stores(tmp_path / "state")
-    found = (place.read_process(), place.read_checkpoint(TASK), place.read_view(), place.written)
-    assert found == (None, None, None, None)
+    found = (place.read_process(), place.read_checkpoint(TASK), place.written)
+    assert found == (None, None, None)
     assert not (tmp_path / "state").exists()
-
-
-def test_the_routing_view_outlives_a_restart(tmp_path):
-    view = View(
-        epoch=3,
-        hosts=(HostInfo("a", 1),),
-        sizes=(2,),
-        active=np.array([0, -1], dtype=np.int32),
-        standbys=np.empty((0, 2), dtype=np.int32),
-    )
-    stores(tmp_path).write_view(view)
-    assert view_reference(stores(tmp_path).read_view()) == view_reference(view)
-    (tmp_path / "view.bin").write_bytes(b"SRBview1 and so on")
-    with pytest.raises(StoreError, match="view"):
-        stores(tmp_path).read_view()
 
 
 @pytest.mark.kip("384-2", "core")

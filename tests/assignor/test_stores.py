@@ -11,7 +11,6 @@ from assignor.stores import (
     PlanStore,
     StoreError,
     fingerprint_of,
-    plan_bytes,
     plan_for,
     read_sealed,
     read_snapshot,
@@ -225,7 +224,7 @@ def test_invalid_assignment_never_becomes_a_plan(store, offloaded):
     with pytest.raises(StoreError, match="0_5 has no active client"):
         plan_for(snapshot, bad)
     good = plan_for(snapshot, sticky(snapshot.state))
-    store.plan_path("orders").write_bytes(plan_bytes(replace(good, assignment=bad)))
+    store.write_plan("orders", replace(good, assignment=bad))
     answer = offloaded(state("aaaaaa"))
     assert "not valid: task 0_5 has no active client" in answer.warnings[0]
 

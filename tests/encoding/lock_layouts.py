@@ -7,10 +7,39 @@ import json
 from pathlib import Path
 
 import encoding
-from encoding.layouts import layout_of
+from encoding.native_schema import EARLIEST_NATIVE_VERSION, READABLE_SINCE, native_rows_of
+from encoding.plan import array_of
+from encoding.schema import KINDS as STRUCTURES_OF
+from encoding.schema import STRUCTURES, rows_of
 
 PATH = Path(encoding.__file__).parent / "released_layouts.json"
 KINDS = ("subscription", "assignment")
+
+
+def layout_of(kind, version):
+    """The rows of a version in wire order, name and type a line, parts of structures indented.
+
+    Native rows begin with their key and end with their default; the first line says who can read
+    the version.
+    """
+    if version < EARLIEST_NATIVE_VERSION:
+        rows = rows_of(STRUCTURES_OF[kind], version)
+        return [line for row in rows for line in _lines(row, version, "")]
+    rows = native_rows_of(kind, version)
+    head = f"readable since {READABLE_SINCE[version]}"
+    return [head, *(f"{r.key} {r.name}: {r.type} = {_spelled(r.default)}" for r in rows)]
+
+
+def _lines(row, version, indent):
+    lines = [f"{indent}{row.name}: {row.type}"]
+    structure = array_of(row.type)
+    for part in rows_of(STRUCTURES[structure], version) if structure else ():
+        lines += _lines(part, version, f"{indent}  ")
+    return lines
+
+
+def _spelled(default):
+    return "none" if default is None or default in ((), {}) else str(default)
 
 
 def locked():

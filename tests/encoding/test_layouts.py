@@ -8,10 +8,9 @@ import pytest
 
 from docs.generators import wire
 from encoding import KAFKA_VERSIONS, KNOWN_VERSIONS, NATIVE_VERSIONS
-from encoding.layouts import layout_of
 from encoding.native_schema import EMULATED_VERSIONS, NATIVE_KINDS, READABLE_SINCE
 from tests.encoding.golden_files import LATEST
-from tests.encoding.lock_layouts import KINDS, locked
+from tests.encoding.lock_layouts import KINDS, layout_of, locked
 from tests.strategies_native import DRAWN, NATIVE_WRITTEN
 
 ROOT = Path(__file__).resolve().parents[2]
