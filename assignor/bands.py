@@ -193,3 +193,21 @@ def place_stateless(state: GroupState, active: IntArray) -> None:
     only_stateless = np.where(state.stateful, NOBODY, active)
     fill(state, rest.tolist(), only_stateless, room, capacity)
     active[tasks] = only_stateless[tasks]
+
+
+def keep_owners(state: GroupState, owner: IntArray) -> IntArray:
+    """Int [T], the client of each active task: owners keep all, the rest is dealt evenly.
+
+    Args:
+        state: the group.
+        owner: int [T], who keeps each task whatever the balance, or NOBODY.
+    """
+    active = np.where(state.stateful, owner, NOBODY)
+    homeless = np.flatnonzero(state.stateful & (active == NOBODY))
+    if len(homeless):
+        capacity = state.capacity()
+        count = np.bincount(active[active != NOBODY], minlength=len(capacity)).astype(np.int64)
+        room = quotas(count, capacity, int(state.stateful.sum()), at_least=count) - count
+        fill(state, homeless.tolist(), active, np.maximum(room, 0), capacity)
+    place_stateless(state, active)
+    return np.where(~state.stateful & (owner != NOBODY), owner, active)

@@ -7,7 +7,7 @@ follow-up rebalance is asked for, to look again.
 
 import numpy as np
 
-from assignor.bands import fill, place_stateless, quotas
+from assignor.bands import keep_owners
 from assignor.standbys import target_standbys
 from assignor.state import NOBODY, GroupState, TaskAssignment
 
@@ -19,19 +19,12 @@ def fallback_prior(state: GroupState) -> TaskAssignment:
     """
     capacity = state.capacity()
     owner = np.where(capacity[state.owner] > 0, state.owner, NOBODY)
-    active = np.where(state.stateful, owner, NOBODY)
-    for task in np.flatnonzero(state.stateful & (active == NOBODY)).tolist():
+    for task in np.flatnonzero(state.stateful & (owner == NOBODY)).tolist():
         copies = [(lag, c) for c, lag in state.copies(task) if capacity[c] > 0]
         if copies:
             # Among equal lags the first client: all that is known here is who has state.
-            active[task] = min(copies)[1]
-    homeless = np.flatnonzero(state.stateful & (active == NOBODY)).tolist()
-    count = np.bincount(active[active != NOBODY], minlength=len(capacity)).astype(np.int64)
-    room = quotas(count, capacity, int(state.stateful.sum()), at_least=count) - count
-    fill(state, homeless, active, room, capacity)
-    stateless = np.where(state.stateful, NOBODY, owner)
-    place_stateless(state, active)
-    active = np.where(stateless != NOBODY, stateless, active)
+            owner[task] = min(copies)[1]
+    active = keep_owners(state, owner)
     standbys = target_standbys(state, active)
     pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
     return TaskAssignment(

@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assignor.bands import fill, place_stateless, quotas
+from assignor.bands import keep_owners
 from assignor.errors import ConfigError
 from assignor.standbys import target_standbys
-from assignor.state import NOBODY, GroupState, IntArray, Strategy, TaskAssignment, validate
+from assignor.state import GroupState, IntArray, Strategy, TaskAssignment, validate
 from encoding import RebalanceError
 
 # name -> (module, attribute): a strategy is imported when it is asked for.
@@ -88,18 +88,7 @@ def identity(state: GroupState) -> TaskAssignment:
     Tasks without an owner are dealt evenly; at most `num.standby.replicas` copies of a task stay,
     the nearest ones. A start for strategies that change little.
     """
-    active = np.where(state.stateful, state.owner, NOBODY)
-    homeless = np.flatnonzero(state.stateful & (active == NOBODY))
-    capacity = state.capacity()
-    if len(homeless):
-        count = np.bincount(active[active != NOBODY], minlength=len(capacity)).astype(np.int64)
-        total = int(state.stateful.sum())
-        room = quotas(count, capacity, total, at_least=count) - count
-        fill(state, homeless.tolist(), active, np.maximum(room, 0), capacity)
-    stateless_owner = np.where(state.stateful, NOBODY, state.owner)
-    keeps = stateless_owner != NOBODY
-    place_stateless(state, active)
-    active = np.where(keeps, stateless_owner, active)
+    active = keep_owners(state, state.owner)
     pairs: list[tuple[int, int]] = []
     for task in np.flatnonzero(state.stateful).tolist():
         near = sorted((lag, c) for c, lag in state.copies(task) if c != active[task])
