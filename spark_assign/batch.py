@@ -12,27 +12,22 @@ from dataclasses import asdict, dataclass, field
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from spark_assign.balance import SizeClass, balanced, size_classes
 from spark_assign.huge import Huge, placed_huge, split
 from spark_assign.inputs import Groups
 from spark_assign.kernel import Options, placing, problem_reader, table_reader
 from spark_assign.output import Stage
-from spark_assign.rejects import first_of, refused, rejects_of
+from spark_assign.rejects import first_of, refused, rejects_of, stored_rejects, write_rejects
 from spark_assign.repeated import repeated_names, repeated_rejects, without
-from spark_assign.results import COUNTS
-from spark_assign.schemas import REJECT, RESULT
+from spark_assign.results import ANSWER, COUNTS, WRITTEN, error_of
+from spark_assign.schemas import RESULT
 
 HUGE_TASKS = 100_000
-REJECTS = "_rejects"
 EVERYTHING = "_all"
 SUMMARY = "_summary.json"
 # Rows that Arrow hands over at once; a row is a whole group.
 _ARROW_ROWS = 256
-_ERROR = StructField("error", StringType())
-_WRITTEN = StructType([*RESULT.fields, _ERROR])
-_OUT = StructType([*_WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +71,7 @@ def place_groups(
 def _placed(frame: DataFrame, groups: Groups, options: Options) -> DataFrame:
     read = problem_reader(options) if groups.is_text else table_reader(options)
     frame.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ARROW_ROWS))
-    return frame.mapInArrow(placing(options, read), _OUT)
+    return frame.mapInArrow(placing(options, read), ANSWER)
 
 
 def run_batch(
@@ -127,7 +122,7 @@ def run_batch(
     counted += Counter(rejects=repeated)
     rejects: tuple[str, ...] = ()
     if counted["rejects"]:
-        rejects = first_of(spark.read.schema(REJECT).format(form).load(f"{stage.path}/{REJECTS}"))
+        rejects = first_of(stored_rejects(stage, form=form))
     summary = Summary(
         **{name: counted[name] for name in ("groups", "rejects", "huge", *COUNTS)},
         seconds=round(time.perf_counter() - started, 3),
@@ -148,18 +143,15 @@ def _without_repeated(
     rejects = repeated_rejects(groups, twice)
     if options.stop_at_reject:
         raise refused(rejects)
-    stage.write(rejects, REJECTS, form=form)
-    count = stage.files.spark.read.format(form).load(f"{stage.path}/{REJECTS}").count()
-    return without(groups, twice), count
+    return without(groups, twice), write_rejects(rejects, stage, form=form).count()
 
 
 def _write_huge(stage: Stage, one: Huge, *, form: str) -> Counter[str]:
     """Write the answer or the reason; what it adds to the counts."""
     if one.answer is None or one.plan is None:
         spark = stage.files.spark
-        said = None if one.reject is None else json.dumps(asdict(one.reject))
-        row = spark.createDataFrame([(one.name, said)], "name string, error string")
-        stage.write(row.to(_WRITTEN), EVERYTHING, form=form)
+        row = spark.createDataFrame([(one.name, error_of(one.reject))], "name string, error string")
+        stage.write(row.to(WRITTEN), EVERYTHING, form=form)
         return Counter(groups=1, rejects=1)
     stage.write(one.answer.withColumn("error", f.lit(None).cast("string")), EVERYTHING, form=form)
     seen = one.plan.counts.get
@@ -176,10 +168,10 @@ def _set_apart(
         BadTable: `stop_at_reject` asks to fail.
     """
     path = f"{stage.path}/{EVERYTHING}"
-    rows = spark.read.schema(_WRITTEN).format(form).load(path)
+    rows = spark.read.schema(WRITTEN).format(form).load(path)
     rejects = rejects_of(rows, groups.frame)
     if options.stop_at_reject:
         raise refused(rejects)
-    stage.write(rejects, REJECTS, form=form)
+    write_rejects(rejects, stage, form=form)
     stage.write(rows.where("error is null"), form=form)
     stage.files.delete(path)

@@ -8,20 +8,21 @@ from typing import Any
 import click
 
 from assignor import named_strategy
-from assignor.cli import Command, config_option, strategies_note, strategy_option
-from spark_assign.batch import HUGE_TASKS, REJECTS, Summary, run_batch
+from assignor.cli import config_option, strategies_note, strategy_option
+from spark_assign.batch import HUGE_TASKS, Summary, run_batch
 from spark_assign.command import (
-    NO_SPARK,
     frozen_settings,
     in_option,
     job,
     on_error_option,
     output_options,
-    spark_options,
+    print_rejects,
+    subcommand,
 )
 from spark_assign.inputs import read_groups
 from spark_assign.kernel import Options
 from spark_assign.output import staged
+from spark_assign.rejects import REJECTS
 
 _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 
@@ -43,17 +44,10 @@ spark-submit ... PROGRAM batch --in hdfs:///groups --out hdfs:///plans
 _EXITS = {
     1: "with --on-error reject: groups were rejected",
     2: "with --on-error fail: a group makes no sense",
-} | {3: NO_SPARK}
+}
 
 
-@click.command(
-    "batch",
-    cls=Command,
-    help=_HELP,
-    short_help="Place the tasks of many groups.",
-    examples=_EXAMPLES,
-    exits=_EXITS,
-)
+@subcommand("batch", "Place the tasks of many groups.", _HELP, _EXAMPLES, _EXITS)
 @in_option()
 @click.option(
     "--out-format",
@@ -74,12 +68,9 @@ _EXITS = {
     help="Groups with more tasks are placed by all workers together.",
 )
 @output_options
-@spark_options
 def batch(**given: Any) -> None:
     """Entry point of the subcommand."""
-    with job(
-        "spark-assign batch", "batch", cores=given["cores"], driver_memory=given["driver_memory"]
-    ) as spark:
+    with job("batch", given) as spark:
         named_strategy(given["strategy"])
         options = Options(
             strategy=given["strategy"],
@@ -107,6 +98,4 @@ def _report(summary: Summary, out: str, form: str) -> None:
         f"warm-ups; {out}"
     )
     if summary.rejects:
-        click.echo(f"{summary.rejects} rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
-        for sentence in summary.first_rejects:
-            click.echo(f"  {sentence}")
+        print_rejects(str(summary.rejects), summary.first_rejects, out)

@@ -4,7 +4,7 @@ import logging
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from assignor.cli import (
     EXIT_SURROUNDINGS,
     EXIT_USAGE,
     BadInput,
+    Command,
     SurroundingsFailed,
     all_of,
     complete_path,
@@ -28,10 +29,8 @@ from assignor.cli import (
 from encoding import RebalanceError
 from spark_assign.errors import SparkUnavailable
 from spark_assign.progress import progress
+from spark_assign.rejects import REJECTS
 from spark_assign.session import running
-
-NO_SPARK = "no Java, a disk"
-"""What exit status 3 means."""
 
 _WIDTH = 400
 # Raised by our code in a worker, for what it was given.
@@ -50,6 +49,20 @@ _INPUT_FAULTS = (
 )
 _PATH = re.compile(r"(?:file:|hdfs:|s3a:|abfss?:|gs:)/+[^\s,;'\"]+?(?=[\s,;'\"]|\.?\s|\.?$)")
 _TASK_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Refused|Table)): (.+)$", re.MULTILINE)
+
+
+def subcommand(
+    name: str, short: str, text: str, examples: str, exits: Mapping[int, str]
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a subcommand of `spark-assign`; `exits` says what status 0, 1 and 2 mean."""
+    return click.command(
+        name,
+        cls=Command,
+        help=text,
+        short_help=short,
+        examples=examples,
+        exits={**exits, 3: "no Java, a disk"},
+    )
 
 
 spark_options: Decorator = all_of(
@@ -114,21 +127,34 @@ output_options: Decorator = all_of(
         ),
         click.option("--overwrite", is_flag=True, help="Replace an output that exists."),
         format_option(said=", the summary on stdout"),
+        spark_options,
     )
 )
-"""--out, --overwrite and --format."""
+"""--out, --overwrite and --format, and the options of the session behind them."""
+
+
+def print_rejects(count: str, first: Sequence[str], out: str) -> None:
+    """Print how many there are, where they are, and the first of them."""
+    click.echo(f"{count} rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
+    for sentence in first:
+        click.echo(f"  {sentence}")
 
 
 @contextmanager
-def job(
-    name: str, label: str, *, cores: int | None, driver_memory: str | None
-) -> Iterator[SparkSession]:
-    """A session for a command; what goes wrong inside ends the command with a sentence."""
+def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[SparkSession]:
+    """A session for a command; what goes wrong inside ends the command with a sentence.
+
+    Args:
+        command: name of the subcommand.
+        given: its options, `spark_options` among them.
+        label: what the progress bar calls the job; the command's name by default.
+    """
+    session = {name: given[name] for name in ("cores", "driver_memory")}
     try:
         with (
-            running(name, cores=cores, driver_memory=driver_memory) as spark,
+            running(f"spark-assign {command}", **session) as spark,
             _interruptible(),
-            progress(spark, label),
+            progress(spark, label or command),
         ):
             yield spark
     except SparkUnavailable as error:

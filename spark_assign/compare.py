@@ -8,8 +8,8 @@ import click
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from assignor.cli import Command, complete_path, format_option
-from spark_assign.command import NO_SPARK, job, spark_options
+from assignor.cli import complete_path, format_option
+from spark_assign.command import job, spark_options, subcommand
 from spark_assign.inputs import form_of
 from spark_assign.schemas import RESULT, fitted
 
@@ -24,28 +24,21 @@ assignor assign --problem groups.jsonl --format json > answers.jsonl
 PROGRAM batch --in groups.jsonl --out plans/
 PROGRAM compare plans/ answers.jsonl
 """
-_EXITS = {0: "all are equal", 1: "groups differ, or are in one of the two only"} | {3: NO_SPARK}
+_EXITS = {0: "all are equal", 1: "groups differ, or are in one of the two only"}
 
 
-@click.command(
-    "compare",
-    cls=Command,
-    help=_HELP,
-    short_help="Compare plans with other answers, group by group.",
-    examples=_EXAMPLES,
-    exits=_EXITS,
+@subcommand(
+    "compare", "Compare plans with other answers, group by group.", _HELP, _EXAMPLES, _EXITS
 )
 @click.argument("plans", shell_complete=complete_path("file"))
 @click.argument("answers", shell_complete=complete_path("file"))
 @format_option()
 @spark_options
-def compare(
-    *, plans: str, answers: str, form: str, cores: int | None, driver_memory: str | None
-) -> None:
+def compare(**given: Any) -> None:
     """Entry point of the subcommand."""
-    with job("spark-assign compare", "compare", cores=cores, driver_memory=driver_memory) as spark:
-        counted = compared(read_results(spark, plans), read_results(spark, answers))
-    if form == "json":
+    with job("compare", given) as spark:
+        counted = compared(*(read_results(spark, given[side]) for side in ("plans", "answers")))
+    if given["form"] == "json":
         click.echo(json.dumps(counted))
     else:
         click.echo(f"{counted['equal']} / {counted['total']} equal")

@@ -12,6 +12,7 @@ from spark_assign.collapse_group import Group
 from spark_assign.collapse_rows import REASONS, Ints, wrong_column
 from spark_assign.errors import WrongRows
 
+KEY = ("subtopology", "partition")
 _STEP = 1 << 20
 
 
@@ -22,7 +23,7 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
         WrongRows: always.
     """
     more = f"; {count} rows in all are wrong" if count > 1 else ""
-    order = [sql.col(name).asc_nulls_first() for name in ("subtopology", "partition")]
+    order = [sql.col(name).asc_nulls_first() for name in KEY]
     number = wrong_column().alias("_wrong")
     first = tasks.select("*", number).where("_wrong > 0").orderBy(*order).limit(1).collect()
     if first:
@@ -33,25 +34,8 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
             f"the tasks: column {column}{value} of task {row.subtopology}_{row.partition} "
             f"{reason}{more}"
         )
-    names = tasks.sparkSession.createDataFrame([(name,) for name in group.clients], "known string")
-    named = tasks.select(
-        "subtopology",
-        "partition",
-        sql.explode(
-            sql.concat(
-                sql.array(
-                    sql.struct(sql.lit("owner").alias("column"), sql.col("owner").alias("client"))
-                ),
-                sql.transform(
-                    sql.coalesce("copies", sql.array()),
-                    lambda copy: sql.struct(sql.lit("copies").alias("column"), copy.client),
-                ),
-            )
-        ).alias("one"),
-    ).select("subtopology", "partition", "one.*")
-    lost = named.where("client is not null").join(
-        names, sql.col("client") == sql.col("known"), "left_anti"
-    )
+    known = tasks.sparkSession.createDataFrame([(name,) for name in group.clients], "client string")
+    lost = unknown_clients(tasks, known)
     one = lost.orderBy(*order, "column", "client").first()
     said = (
         "a row names a client"
@@ -59,6 +43,28 @@ def refuse_wrong_row(tasks: DataFrame, group: Group, count: int) -> None:
         else f"column {one.column} of task {one.subtopology}_{one.partition} names {one.client},"
     )
     raise WrongRows(f"the tasks: {said} which is not among the clients{more}")
+
+
+def unknown_clients(tasks: DataFrame, clients: DataFrame) -> DataFrame:
+    """Every client that a task names and that is not in the group.
+
+    Args:
+        tasks: the table.
+        clients: those of the group, with a column `client`.
+
+    Returns:
+        columns of the task's key, `column` (owner or copies) and `client`.
+    """
+    owner = sql.struct(sql.lit("owner").alias("column"), sql.col("owner").alias("client"))
+    holders = sql.transform(
+        sql.coalesce("copies", sql.array()),
+        lambda copy: sql.struct(sql.lit("copies").alias("column"), copy.client.alias("client")),
+    )
+    named = tasks.select(*KEY, sql.inline(sql.concat(sql.array(owner), holders)))
+    known = clients.select(sql.col("client").alias("_known"))
+    return named.where("client is not null").join(
+        known, sql.col("client") == sql.col("_known"), "left_anti"
+    )
 
 
 def check_tasks(tasks: DataFrame, counted: Ints) -> None:
@@ -107,8 +113,8 @@ def too_many_subtopologies(group: Group, counted: Ints) -> list[str]:
 
 
 def _refuse_repeated(tasks: DataFrame) -> None:
-    twice = tasks.groupBy("subtopology", "partition").count().where("count > 1")
-    row = twice.orderBy("subtopology", "partition").first()
+    twice = tasks.groupBy(*KEY).count().where("count > 1")
+    row = twice.orderBy(*KEY).first()
     if row is not None:
         raise WrongRows(
             f"the tasks: task {row.subtopology}_{row.partition} is there {row['count']} times; "

@@ -7,24 +7,24 @@ from typing import Any
 
 import click
 
-from assignor.cli import Command, complete_path, config_option, name_option, strategy_option, warn
+from assignor.cli import complete_path, config_option, name_option, strategy_option, warn
 from assignor.stores import PlanStore
 from spark_assign.collapse_group import STRATEGIES
 from spark_assign.command import (
-    NO_SPARK,
     frozen_settings,
     in_option,
     job,
     on_error_option,
     output_options,
-    spark_options,
+    print_rejects,
+    subcommand,
 )
 from spark_assign.errors import BadTable
-from spark_assign.group_rejects import REJECTS
 from spark_assign.group_run import SUMMARY, GroupSummary, run_group
 from spark_assign.one_group import read_one_group
 from spark_assign.output import staged
 from spark_assign.publish import publish_plan
+from spark_assign.rejects import REJECTS
 from spark_assign.schemas import PLACEMENT
 
 _HELP = f"""Place the tasks of one huge group, all workers together.
@@ -50,17 +50,10 @@ spark-submit ... PROGRAM group --in hdfs:///state --out hdfs:///plan
 _EXITS = {
     1: "with --on-error reject: rows were rejected",
     2: "with --on-error fail: a row makes no sense",
-} | {3: NO_SPARK}
+}
 
 
-@click.command(
-    "group",
-    cls=Command,
-    help=_HELP,
-    short_help="Place the tasks of one huge group.",
-    examples=_EXAMPLES,
-    exits=_EXITS,
-)
+@subcommand("group", "Place the tasks of one huge group.", _HELP, _EXAMPLES, _EXITS)
 @in_option(required=False)
 @click.option(
     "--store",
@@ -73,12 +66,9 @@ _EXITS = {
 @on_error_option
 @config_option
 @output_options
-@spark_options
 def group(**given: Any) -> None:
     """Entry point of the subcommand."""
-    with job(
-        "spark-assign group", "group", cores=given["cores"], driver_memory=given["driver_memory"]
-    ) as spark:
+    with job("group", given) as spark:
         settings = frozen_settings(given["settings"])
         path, store = given["path"], given["store"]
         stops = given["on_error"] == "fail"
@@ -128,6 +118,4 @@ def _report(summary: GroupSummary, out: str, form: str) -> None:
     for warning in summary.warnings:
         warn(warning)
     if summary.rejects:
-        click.echo(f"{summary.rejects} rows rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
-        for sentence in summary.first_rejects:
-            click.echo(f"  {sentence}")
+        print_rejects(f"{summary.rejects} rows", summary.first_rejects, out)

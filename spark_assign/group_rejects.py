@@ -1,18 +1,19 @@
 """Rows of a huge group that make no sense, set apart so that the others can be placed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark_assign.collapse_rows import REASONS, wrong_column
+from spark_assign.group_checks import KEY, unknown_clients
 from spark_assign.one_group import OneGroup
 from spark_assign.output import Stage
-from spark_assign.rejects import first_of
-from spark_assign.schemas import REJECT, TASK, fitted
+from spark_assign.rejects import first_of, write_rejects
+from spark_assign.schemas import TASK, fitted
 
-REJECTS, SOUND = "_rejects", "_tasks"
-_KEY = ("subtopology", "partition")
+SOUND = "_tasks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,26 +36,40 @@ def parted(group: OneGroup, stage: Stage) -> Parted:
 
     Args:
         group: as it was read.
-        stage: where both are written, the rejects under `REJECTS`.
+        stage: where both are written, the rejects under `rejects.REJECTS`.
     """
     spark = stage.files.spark
     tasks = fitted(group.tasks, TASK, what="the tasks")
     marked = tasks.withColumn("_wrong", wrong_column())
-    own = marked.where("_wrong > 0").select(*_KEY, *_said(group.name))
-    sound = marked.where("_wrong = 0").drop("_wrong")
-    strangers = _strangers(sound, group)
-    twice = sound.groupBy(*_KEY).agg(sql.count("*").alias("_n")).where("_n > 1")
-    repeated = twice.select(
-        *_KEY,
-        *_reject(group.name, "partition", sql.col("partition"), "is given in more than one row"),
+    own = _rejected(
+        marked.where("_wrong > 0"),
+        group.name,
+        column=_by_reason([sql.lit(column) for column, _ in REASONS]),
+        value=_by_reason([sql.col(column).cast("string") for column, _ in REASONS]),
+        reason=_by_reason([sql.lit(reason) for _, reason in REASONS]),
     )
-    rejects = own.unionByName(strangers.dropDuplicates(list(_KEY))).unionByName(repeated)
-    stage.write(rejects.select(*REJECT.names), REJECTS)
-    keys = strangers.select(*_KEY).unionByName(repeated.select(*_KEY)).distinct()
-    kept = sound.join(keys, list(_KEY), "left_anti").select(*TASK.names)
+    sound = marked.where("_wrong = 0").drop("_wrong")
+    strangers = _rejected(
+        unknown_clients(sound, group.clients),
+        group.name,
+        column=sql.col("column"),
+        value=sql.col("client"),
+        reason=sql.lit("names a client that is not in the group"),
+    )
+    twice = sound.groupBy(*KEY).agg(sql.count("*").alias("_n")).where("_n > 1")
+    repeated = _rejected(
+        twice,
+        group.name,
+        column=sql.lit("partition"),
+        value=sql.col("partition"),
+        reason=sql.lit("is given in more than one row"),
+    )
+    rejects = own.unionByName(strangers.dropDuplicates(list(KEY))).unionByName(repeated)
+    written = write_rejects(rejects, stage)
+    keys = strangers.select(*KEY).unionByName(repeated.select(*KEY)).distinct()
+    kept = sound.join(keys, list(KEY), "left_anti").select(*TASK.names)
     # A plan needs rows that stay as they are: all passes must see the same ones.
-    stage.write(kept.repartitionByRange(*_KEY).sortWithinPartitions(*_KEY), SOUND)
-    written = spark.read.schema(REJECT).parquet(f"{stage.path}/{REJECTS}")
+    stage.write(kept.repartitionByRange(*KEY).sortWithinPartitions(*KEY), SOUND)
     stored = spark.read.schema(TASK).parquet(f"{stage.path}/{SOUND}")
     return Parted(
         group=replace(group, tasks=stored),
@@ -63,45 +78,23 @@ def parted(group: OneGroup, stage: Stage) -> Parted:
     )
 
 
-def _reject(name: str, column: str, value: Column, reason: str) -> list[Column]:
-    """Columns of `schemas.REJECT` for a row of the table; the reason names its task."""
+def _rejected(
+    rows: DataFrame, name: str, *, column: Column, value: Column, reason: Column
+) -> DataFrame:
+    """The key of each row and the columns of `schemas.REJECT`; the reason names the task."""
     task = sql.concat_ws(
-        "_", *[sql.coalesce(sql.col(key).cast("string"), sql.lit("null")) for key in _KEY]
+        "_", *[sql.coalesce(sql.col(key).cast("string"), sql.lit("null")) for key in KEY]
     )
-    return [
+    return rows.select(
+        *KEY,
         sql.lit(name).alias("name"),
-        sql.lit(column).alias("column"),
+        column.alias("column"),
         sql.coalesce(value.cast("string"), sql.lit("null")).alias("value"),
-        sql.concat(sql.lit("task "), task, sql.lit(f" {reason}")).alias("reason"),
+        sql.concat(sql.lit("task "), task, sql.lit(" "), reason).alias("reason"),
         sql.lit(None).cast("string").alias("place"),
-    ]
-
-
-def _said(name: str) -> list[Column]:
-    """The same for rows with a number in `_wrong`."""
-    found: list[Column] = []
-    for field in REJECT.names:
-        chosen = sql.lit(None).cast("string")
-        for number, (column, reason) in enumerate(REASONS, start=1):
-            columns = _reject(name, column, sql.col(column), reason)
-            mine = columns[REJECT.names.index(field)]
-            chosen = sql.when(sql.col("_wrong") == number, mine).otherwise(chosen)
-        found.append(chosen.alias(field))
-    return found
-
-
-def _strangers(tasks: DataFrame, group: OneGroup) -> DataFrame:
-    """Rows that name a client which is not in the group."""
-    holders = sql.transform(
-        sql.coalesce("copies", sql.array()),
-        lambda copy: sql.struct(sql.lit("copies").alias("role"), copy.client.alias("client")),
     )
-    owner = sql.struct(sql.lit("owner").alias("role"), sql.col("owner").alias("client"))
-    named = tasks.select(*_KEY, sql.inline(sql.concat(sql.array(owner), holders)))
-    known = group.clients.select(sql.col("client").alias("_known"))
-    lost = named.where("client is not null").join(
-        known, sql.col("client") == sql.col("_known"), "left_anti"
-    )
-    columns = _reject(group.name, "", sql.col("client"), "names a client that is not in the group")
-    columns[REJECT.names.index("column")] = sql.col("role").alias("column")
-    return lost.select(*_KEY, *columns)
+
+
+def _by_reason(columns: Sequence[Column]) -> Column:
+    """The column of the reason whose number is in `_wrong`."""
+    return sql.element_at(sql.array(*columns), sql.col("_wrong"))

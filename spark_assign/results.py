@@ -8,28 +8,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from assignor import GroupState, TaskAssignment, moves_of
 from spark_assign.checks import Reject
 from spark_assign.places import PLACE
+from spark_assign.schemas import RESULT
 
-_TEXT = pa.string()
-_PLACED = pa.struct([pa.field(name, pa.list_(_TEXT)) for name in ("active", "standby", "warmup")])
-_CLIENTS = pa.map_(_TEXT, _PLACED)
 # What is summed up for the job's summary, beside the result.
 COUNTS = ("tasks", "moved", "restores", "warmups")
-RESULT_ARROW = pa.schema(
-    [
-        pa.field("name", _TEXT),
-        pa.field("assignor", _TEXT),
-        pa.field("millis", pa.float64()),
-        pa.field("probing", pa.bool_()),
-        pa.field("clients", _CLIENTS),
-        pa.field("warnings", pa.list_(_TEXT)),
-        pa.field("error", _TEXT),
-        *[pa.field(f"_{name}", pa.int64()) for name in COUNTS],
-    ]
-)
+# A result or the reason why there is none, and behind it what is counted.
+WRITTEN = StructType([*RESULT.fields, StructField("error", StringType())])
+ANSWER = StructType([*WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
+RESULT_ARROW = to_arrow_schema(ANSWER)
+_TEXT = pa.string()
+_CLIENTS = RESULT_ARROW.field("clients").type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +82,7 @@ class _Placed:
             _joined(self.warmups, (0, 2)),
         ]
         columns = [self._lists(names, table[:, 0], table[:, 1]) for table in tables]
-        items = pa.StructArray.from_arrays(columns, fields=list(_PLACED))
+        items = pa.StructArray.from_arrays(columns, fields=list(_CLIENTS.item_type))
         return pa.MapArray.from_arrays(
             pa.array(self.rows, pa.int32()), pa.array(self.clients, _TEXT), items, _CLIENTS
         )
@@ -125,7 +119,7 @@ def batch_of(answers: list[Answer]) -> pa.RecordBatch:
         pa.array([one.assignment is not None and one.assignment.followup for one in answers]),
         placed.array(),
         pa.array([_warnings(one) for one in answers], pa.list_(_TEXT)),
-        pa.array([_error(one) for one in answers], _TEXT),
+        pa.array([error_of(one.reject, one.place) for one in answers], _TEXT),
         *[pa.array(counts[name], pa.int64()) for name in COUNTS],
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RESULT_ARROW)
@@ -144,5 +138,8 @@ def _warnings(one: Answer) -> list[str] | None:
     return [*one.state.warnings, *one.assignment.warnings] or None
 
 
-def _error(one: Answer) -> str | None:
-    return None if one.reject is None else json.dumps(asdict(one.reject) | {PLACE: one.place})
+def error_of(
+    reject: Reject | None, place: Mapping[str, str | int | None] | None = None
+) -> str | None:
+    """A reject as JSON for the column `error`, with its place (`places.PLACE_TYPE`)."""
+    return None if reject is None else json.dumps(asdict(reject) | {PLACE: place})

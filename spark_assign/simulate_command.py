@@ -9,8 +9,8 @@ import click
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from assignor.cli import BadInput, Command, seeds_option
-from spark_assign.command import NO_SPARK, job, output_options, spark_options
+from assignor.cli import BadInput, seeds_option
+from spark_assign.command import job, output_options, subcommand
 from spark_assign.output import staged
 from spark_assign.simulate import SIMULATED, simulated
 from system_tests.command_options import (
@@ -34,17 +34,10 @@ PROGRAM simulate --seeds 100000 --out bounces/
 PROGRAM simulate --seeds 500 --from 3.1 --to native --faults all --out b/
 PROGRAM simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force --out broken/
 """
-_EXITS = {1: "a rule was broken", 2: "an impossible path"} | {3: NO_SPARK}
+_EXITS = {1: "a rule was broken", 2: "an impossible path"}
 
 
-@click.command(
-    "simulate",
-    cls=Command,
-    help=_HELP,
-    short_help="Simulate rolling bounces on all workers.",
-    examples=_EXAMPLES,
-    exits=_EXITS,
-)
+@subcommand("simulate", "Simulate rolling bounces on all workers.", _HELP, _EXAMPLES, _EXITS)
 @seeds_option(required=True)
 @click.option(
     "--first-seed", type=click.IntRange(0), default=0, show_default=True, help="Where to begin."
@@ -55,7 +48,6 @@ _EXITS = {1: "a rule was broken", 2: "an impossible path"} | {3: NO_SPARK}
 @offline_option
 @force_option
 @output_options
-@spark_options
 def simulate(**given: Any) -> None:
     """Entry point of the subcommand."""
     try:
@@ -63,12 +55,7 @@ def simulate(**given: Any) -> None:
     except (OptionError, ValueError) as error:
         raise BadInput(str(error)) from None
     began = time.monotonic()
-    with job(
-        "spark-assign simulate",
-        "bounces",
-        cores=given["cores"],
-        driver_memory=given["driver_memory"],
-    ) as spark:
+    with job("simulate", given, label="bounces") as spark:
         rows = simulated(spark, options, given["seeds"], first_seed=given["first_seed"])
         with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
             stage.write(rows)

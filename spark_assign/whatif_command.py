@@ -7,14 +7,13 @@ from typing import Any
 import click
 
 from assignor import named_strategy
-from assignor.cli import Command, config_option, strategies_note, strategy_option
+from assignor.cli import config_option, strategies_note, strategy_option
 from spark_assign.command import (
-    NO_SPARK,
     frozen_settings,
     in_option,
     job,
     output_options,
-    spark_options,
+    subcommand,
 )
 from spark_assign.inputs import read_groups
 from spark_assign.kernel import Options
@@ -46,17 +45,10 @@ PROGRAM whatif --in groups/ --scenarios add:2,release:2.3.1:3.9 --out w/
 PROGRAM whatif --in groups/ --scenarios config:num.standby.replicas=2 \\
     --out w/
 """
-_EXITS = {1: "a case cannot be, or never settles"} | {3: NO_SPARK}
+_EXITS = {1: "a case cannot be, or never settles"}
 
 
-@click.command(
-    "whatif",
-    cls=Command,
-    help=_HELP,
-    short_help="Say what would happen to groups.",
-    examples=_EXAMPLES,
-    exits=_EXITS,
-)
+@subcommand("whatif", "Say what would happen to groups.", _HELP, _EXAMPLES, _EXITS)
 @in_option()
 @click.option(
     "--scenarios",
@@ -76,12 +68,9 @@ _EXITS = {1: "a case cannot be, or never settles"} | {3: NO_SPARK}
     help="Records a second that a thread restores.",
 )
 @output_options
-@spark_options
 def whatif(**given: Any) -> None:
     """Entry point of the subcommand."""
-    with job(
-        "spark-assign whatif", "what if", cores=given["cores"], driver_memory=given["driver_memory"]
-    ) as spark:
+    with job("whatif", given, label="what if") as spark:
         named_strategy(given["strategy"])
         scenarios = parse_scenarios(given["scenarios"])
         options = Options(strategy=given["strategy"], settings=frozen_settings(given["settings"]))
