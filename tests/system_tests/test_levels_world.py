@@ -9,7 +9,10 @@ import assignor.levels
 import assignor.native_facts
 import probing.member
 import probing.member_state
-from probing.features import UNKNOWN_LEVELS
+from assignor.embedding import ProcessDirectory
+from assignor.stores.persisted import PROCESS_NAME
+from probing import PersistedSettings
+from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS
 from system_tests.levels import LevelsOptions, LevelsWorld, What, levels_lines, run_levels
 from system_tests.levels.checkers import LEVEL_RULES
 
@@ -35,6 +38,68 @@ def test_the_same_seed_gives_the_same_lines():
     assert levels_lines(run_levels(LevelsOptions(seed=3))) == levels_lines(
         run_levels(LevelsOptions(seed=3))
     )
+
+
+class Directories:
+    """The state directories of a run's members, written as the adapters write them.
+
+    A member starts with setting 1; those of even numbers are bounced to setting 2. It writes the
+    version that its leader finalized, once it knows one.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self.open = {}
+        self.settings = {}
+
+    def start(self, name):
+        is_raised = (self.path / name).exists() and int(name[1:]) % 2 == 0
+        self.settings[name] = 2 if is_raised else 1
+        setting = PersistedSettings(persistent_metadata_version=self.settings[name])
+        self.open[name] = ProcessDirectory(self.path / name, setting)
+
+    def stop(self, name):
+        self.open.pop(name).close()
+
+    def follow(self, name, levels):
+        level = levels.level_of(PERSISTENT_METADATA)
+        if level > 0:
+            self.open[name].follow(level)
+
+    def format_of(self, name):
+        return 2 if (self.path / name / PROCESS_NAME).read_bytes().startswith(b"SRPROC01") else 1
+
+
+def formats_taken(seen, directories):
+    """(own setting, format of the leader) of every follower; its format is the leader's."""
+    taken, leader, followers = set(), "", {}
+    for one in seen:
+        if one.what is What.STARTED:
+            directories.start(one.who)
+        elif one.what is What.FOLLOWED:
+            directories.follow(one.who, one.levels)
+            followers[one.who] = one.levels
+        elif leader in followers and followers[leader].level_of(PERSISTENT_METADATA):
+            written = directories.format_of(leader)
+            for name in followers:
+                assert directories.format_of(name) == written, (one.step, leader, name)
+                taken.add((directories.settings[name], written))
+        if one.what is not What.FOLLOWED:
+            leader, followers = one.who if one.what is What.LED else "", {}
+        if one.what in (What.STOPPED, What.REFUSED):
+            directories.stop(one.who)
+    for name in sorted(directories.open):
+        directories.stop(name)
+    return taken
+
+
+@pytest.mark.kip("384-6", "sim")
+def test_during_a_roll_followers_write_the_leaders_format_whatever_their_setting(tmp_path):
+    taken = set()
+    for seed in SEEDS:
+        seen = run_levels(LevelsOptions(seed=seed)).seen
+        taken |= formats_taken(seen, Directories(tmp_path / str(seed)))
+    assert taken == {(1, 1), (1, 2), (2, 1), (2, 2)}
 
 
 def adopts_anything(state, levels, go_by=probing.member_state.go_by):
