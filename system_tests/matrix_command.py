@@ -12,7 +12,6 @@ from probing import ReleaseError, find_release
 from system_tests.command_options import EXIT_BAD, EXIT_SURROUNDINGS, refuse
 from system_tests.matrix import Kind, all_pairs, expect, kinds, pairs_between
 from system_tests.matrix_evidence import gather_many
-from system_tests.matrix_html import page
 from system_tests.matrix_kip268 import KipCell, kip268_cells, kip268_pairs
 from system_tests.matrix_markdown import render_page
 from system_tests.matrix_render import (
@@ -35,7 +34,6 @@ PROGRAM matrix --kip268  # KIP-268's table, with reasons
 PROGRAM matrix --kip268 --no-backport  # its (*) cells at first
 PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
 PROGRAM matrix --from 2.0.1  # one release to every kind
-PROGRAM matrix --format html > upgrades.html
 """
 _EXITS = {
     0: "the simulation agrees with every cell",
@@ -60,7 +58,7 @@ _EXITS = {
 )
 @release_option("--from", "old", "What the group runs; every kind by default.")
 @release_option("--to", "new", "What it is brought to; every kind by default.")
-@format_option("markdown", "html")
+@format_option("markdown")
 @workers_option
 @click.option(
     "--write",
@@ -150,8 +148,6 @@ def _render(
 ) -> str:
     if form == "markdown":
         return render_page(verdicts)
-    if form == "html":
-        return page(rows, columns, cells, verdicts)
     if form == "json":
         return json.dumps(_document(rows, columns, cells, verdicts), indent=2) + "\n"
     lines = kip_lines(cells, verdicts) if cells else []
