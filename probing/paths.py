@@ -74,6 +74,16 @@ class UpgradePath:
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
 
+    def stages(self, *, in_one: bool = False) -> tuple[Bounce, ...]:
+        """Return the bounces to run: those of the path, or one to ``new`` without a pin.
+
+        Args:
+            in_one: whatever the path needs. A path without bounces is run in one bounce as well.
+        """
+        if self.bounces and not in_one:
+            return self.bounces
+        return (Bounce(release=self.new, upgrade_from=None, reasons=()),)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:

@@ -82,18 +82,7 @@ def lines_of(plan: Plan, bounds: Bounds, explored: Explored, issue: str | None) 
         verdict = f"good: no {issue}" if explored.complete else f"no {issue} so far"
     else:
         verdict = "good" if explored.complete else "nothing found so far"
-    return [*lines, f"{verdict}: {path_of(plan)}"]
-
-
-def path_of(plan: Plan) -> str:
-    """The releases of a plan in one line."""
-    stages = (
-        f"{stage.release} (upgrade.from {stage.upgrade_from})"
-        if stage.upgrade_from
-        else stage.release
-        for stage in plan.stages
-    )
-    return " -> ".join((plan.old, *stages))
+    return [*lines, f"{verdict}: {plan.text}"]
 
 
 def _trace(plan: Plan, bounds: Bounds, found: Found) -> list[str]:

@@ -55,16 +55,15 @@ def plan_path(old: str, new: str, switches: Switches) -> LivePlan:
     asked_for = switches.offline or switches.no_pin or switches.force
     if not path.possible and not asked_for:
         raise PathError(f"{path.reasons[0]} (--offline does that; --force shows what it prevents)")
-    one_bounce = switches.offline or switches.no_pin or not path.bounces
-    stages = (
-        (_stage(after, None),)
-        if one_bounce
-        else tuple(_stage(find_release(b.release), b.upgrade_from) for b in path.bounces)
+    in_one = switches.offline or switches.no_pin
+    stages = tuple(
+        _stage(find_release(bounce.release), bounce.upgrade_from)
+        for bounce in path.stages(in_one=in_one)
     )
     first = _stage(before, None)
     notes = (*path.reasons, *path.notes)
     if switches.rebalance_protocol == _COOPERATIVE:
-        stages = _cooperative(stages, before, after, in_one=switches.offline or switches.no_pin)
+        stages = _cooperative(stages, before, after, in_one=in_one)
         # Members of ours begin as they are by default: eager.
         first = first if before.is_native else _moved_as_told(first)
         notes = (_TO_COOPERATIVE, *notes) if len(stages) > 1 and after.is_native else notes

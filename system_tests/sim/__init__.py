@@ -14,7 +14,6 @@ from system_tests.sim.plan import (
     BounceOptions,
     OptionError,
     Plan,
-    Stage,
     plan_bounce,
     should_work,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "SafetyRule",
     "Scheduler",
     "Shape",
-    "Stage",
     "World",
     "WorldSetup",
     "check_step",

@@ -8,6 +8,7 @@ liveness: no more faults, and the group has to come to rest.
 
 from dataclasses import dataclass, replace
 
+from probing import Bounce as Stage
 from system_tests.rebalances import Rebalances
 from system_tests.sim.behaviour import find_program
 from system_tests.sim.checkers import Broken, check_trace
@@ -25,7 +26,6 @@ from system_tests.sim.plan import (
     BounceOptions,
     OptionError,
     Plan,
-    Stage,
     draw,
     plan_bounce,
     shape_of,

@@ -12,7 +12,10 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
         "seed": outcome.options.seed,
         "from": outcome.plan.old,
         "to": outcome.plan.new,
-        "stages": [asdict(stage) for stage in outcome.plan.stages],
+        "stages": [
+            {"release": stage.release, "upgrade_from": stage.upgrade_from}
+            for stage in outcome.plan.stages
+        ],
         "ok": outcome.ok,
         "broken": [asdict(broken) for broken in outcome.broken],
         "known": list(outcome.known),

@@ -131,17 +131,7 @@ def trace_lines(lanes: Sequence[str], trace: Iterable[Happening]) -> list[str]:
 
 def outcome_lines(outcome: Outcome) -> list[str]:
     """Tell the trace and the verdict, and for a failure how to see it again."""
-    path = " -> ".join(
-        (
-            outcome.plan.old,
-            *(
-                f"{stage.release} (upgrade.from {stage.upgrade_from})"
-                if stage.upgrade_from
-                else stage.release
-                for stage in outcome.plan.stages
-            ),
-        )
-    )
+    path = outcome.plan.text
     counted, cost = outcome.rebalances, outcome.cost
     lines = [*trace_lines(outcome.lanes, outcome.trace), ""]
     lines.append(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from probing import RELEASES, Release
+from probing import RELEASES, Bounce, Release
 from system_tests.sim.behaviour import behaviour_of, find_program
 from system_tests.sim.known import Shape, known_issues, path_between
 from system_tests.sim.scheduler import Scheduler
@@ -54,14 +54,6 @@ class BounceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One round of the path: every process is brought to this."""
-
-    release: str
-    upgrade_from: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """From where, through which stages, to which versions.
 
@@ -74,7 +66,7 @@ class Plan:
     """
 
     old: str
-    stages: tuple[Stage, ...]
+    stages: tuple[Bounce, ...]
     promised_versions: tuple[int, ...]
     is_uniform: bool
 
@@ -82,6 +74,17 @@ class Plan:
     def new(self) -> str:
         """Name of the release at the end."""
         return self.stages[-1].release
+
+    @property
+    def text(self) -> str:
+        """The releases in one line, with the pins."""
+        stages = (
+            f"{stage.release} (upgrade.from {stage.upgrade_from})"
+            if stage.upgrade_from
+            else stage.release
+            for stage in self.stages
+        )
+        return " -> ".join((self.old, *stages))
 
 
 def version_bound(*, threads: int, stages: int) -> int:
@@ -111,14 +114,9 @@ def plan_bounce(options: BounceOptions) -> Plan:
         raise OptionError(
             f"{path.reasons[0]} (--offline does that; --force shows what it prevents)"
         )
-    stages: tuple[Stage, ...] = tuple(
-        Stage(release=bounce.release, upgrade_from=bounce.upgrade_from) for bounce in path.bounces
-    )
-    if asked_for or not stages:
-        stages = (Stage(release=new.name, upgrade_from=None),)
     return Plan(
         old=old.name,
-        stages=stages,
+        stages=path.stages(in_one=asked_for),
         promised_versions=_promised(old, new, options),
         is_uniform=not new.is_native,
     )

@@ -114,6 +114,17 @@ def test_a_rollback_pins_the_program_that_is_left_before_it_is_left():
     assert "start the members as 1.1.1 in the second one" in sentence
 
 
+def test_stages_are_the_bounces_of_a_path_or_one_without_a_pin():
+    pinned = path("1.1.1", "3.9.2")
+    one = (Bounce(release="3.9.2", upgrade_from=None, reasons=()),)
+    assert pinned.stages() == pinned.stages(in_one=False) == pinned.bounces
+    assert pinned.stages(in_one=True) == one
+    assert path("3.9.2", "3.9.2").stages() == one
+    broken = path("2.0.1", "2.3.0")
+    assert not broken.possible
+    assert [stage.release for stage in broken.stages()] == ["2.3.0"]
+
+
 def test_every_pair_has_a_row_and_a_sentence_and_closed_ways_say_what_to_do():
     hit = set()
     for old in RELEASES:
