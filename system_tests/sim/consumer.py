@@ -7,7 +7,6 @@ bytes changes nothing (KAFKA-10455) is the coordinator's rule and nobody's speci
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from assignor import LeaderRefused, MemberRefused, TaskAssignmentError, TasksHeld
 from encoding import encode_subscription
@@ -30,6 +29,7 @@ from system_tests.coordinator import (
 )
 from system_tests.sim.happenings import Cause, Gave, Wrote
 from system_tests.sim.leading import LeaderPlace
+from system_tests.sim.member_world import MemberWorld
 from system_tests.sim.thread import Partitions, Phase, StreamThread
 from system_tests.sim.wire import (
     ConsumerSubscription,
@@ -37,21 +37,18 @@ from system_tests.sim.wire import (
     write_subscription,
 )
 
-if TYPE_CHECKING:
-    from system_tests.sim.world import World
-
 GROUP = "g"
 _REBALANCE_TIMEOUT_MS = 300_000
 _RETRY_MS = 100
 
 
-def poll(world: "World", thread: StreamThread) -> None:
+def poll(world: MemberWorld, thread: StreamThread) -> None:
     """Join if that is asked for; an answer that is awaited comes first."""
     if thread.phase in (Phase.IDLE, Phase.STABLE) and thread.rejoin_needed:
         join(world, thread)
 
 
-def join(world: "World", thread: StreamThread) -> None:
+def join(world: MemberWorld, thread: StreamThread) -> None:
     """Write a subscription and ask for a place in the next generation."""
     streams, behaviour = thread.streams, thread.behaviour
     if streams.state.next_rebalance_ms != NO_REBALANCE:  # nothing else asks for the flag
@@ -91,7 +88,7 @@ def join(world: "World", thread: StreamThread) -> None:
     world.send(thread, request)
 
 
-def on_join(world: "World", thread: StreamThread, answer: JoinAnswer) -> None:
+def on_join(world: MemberWorld, thread: StreamThread, answer: JoinAnswer) -> None:
     """The coordinator has a place, or says why not."""
     match answer.error:
         case ErrorCode.NONE:
@@ -110,7 +107,7 @@ def on_join(world: "World", thread: StreamThread, answer: JoinAnswer) -> None:
             world.fail(thread, f"the coordinator refused it: {answer.error.name}")
 
 
-def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) -> None:
+def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnswer) -> None:
     thread.member_id = answer.member_id
     thread.generation = answer.generation
     thread.phase = Phase.SYNCING
@@ -150,7 +147,7 @@ def _begin_generation(world: "World", thread: StreamThread, answer: JoinAnswer) 
     world.send(thread, request, thinks_ms=0 if thread.leads else thread.slow_ms)
 
 
-def leave_on_close(world: "World", thread: StreamThread) -> None:
+def leave_on_close(world: MemberWorld, thread: StreamThread) -> None:
     """Say goodbye, for programs that do."""
     if thread.behaviour.leaves_on_close and thread.member_id != UNKNOWN_MEMBER_ID:
         if thread.instance_id is not None:
@@ -159,7 +156,7 @@ def leave_on_close(world: "World", thread: StreamThread) -> None:
         world.send(thread, LeaveGroup(group_id=GROUP, members=(leaving,)), awaited=False)
 
 
-def give(world: "World", thread: StreamThread, partitions: Partitions) -> None:
+def give(world: MemberWorld, thread: StreamThread, partitions: Partitions) -> None:
     """Stop processing these partitions and close their state."""
     if not partitions:
         return
@@ -171,7 +168,7 @@ def give(world: "World", thread: StreamThread, partitions: Partitions) -> None:
     world.record(Gave(world.now_ms, thread.name, partitions, tasks))
 
 
-def lose(world: "World", thread: StreamThread) -> None:
+def lose(world: MemberWorld, thread: StreamThread) -> None:
     """The group went on without this member: what it had runs elsewhere, and it begins anew."""
     give(world, thread, thread.owned)
     for task in thread.streams.held.standby:
@@ -181,7 +178,7 @@ def lose(world: "World", thread: StreamThread) -> None:
     again(world, thread, Cause.LOST)
 
 
-def beat(world: "World", thread: StreamThread) -> None:
+def beat(world: MemberWorld, thread: StreamThread) -> None:
     """Say that the member lives; request and answer are one step, nothing depends on its parts."""
     if thread.phase is not Phase.STABLE:
         return
@@ -205,12 +202,14 @@ def beat(world: "World", thread: StreamThread) -> None:
             world.fail(thread, f"the coordinator refused it: {error.name}")
 
 
-def on_connection_lost(world: "World", thread: StreamThread) -> None:
+def on_connection_lost(world: MemberWorld, thread: StreamThread) -> None:
     """The request or its answer is gone; whether the coordinator heard it, nobody knows."""
     again(world, thread, Cause.RETRY)
 
 
-def again(world: "World", thread: StreamThread, cause: str, *, delay_ms: int | None = None) -> None:
+def again(
+    world: MemberWorld, thread: StreamThread, cause: str, *, delay_ms: int | None = None
+) -> None:
     """Join at one of the next polls."""
     thread.phase = Phase.IDLE
     thread.rejoin_needed, thread.cause = True, cause

@@ -6,7 +6,6 @@ How a member of a release forces a rebalance is in `behaviour`: by leaving and j
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from assignor import Received
 from encoding import TaskId
@@ -22,17 +21,15 @@ from probing import (
 from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
 from system_tests.sim.consumer import GROUP, again, give, join, lose
 from system_tests.sim.happenings import Cause, Rejoined, Took
+from system_tests.sim.member_world import MemberWorld
 from system_tests.sim.thread import Partitions, Phase, StreamThread
 from system_tests.sim.wire import WireError, read_assignment
-
-if TYPE_CHECKING:
-    from system_tests.sim.world import World
 
 _NEXT_ANSWER_MS = 1_000
 _FOLLOWUPS = frozenset({*(rule.name for rule in FOLLOWUP_RULES), "follow-up is due"})
 
 
-def on_sync(world: "World", thread: StreamThread, answer: SyncAnswer) -> None:
+def on_sync(world: MemberWorld, thread: StreamThread, answer: SyncAnswer) -> None:
     """The leader's answer came, or the generation is over before it began."""
     match answer.error:
         case ErrorCode.NONE:
@@ -45,7 +42,7 @@ def on_sync(world: "World", thread: StreamThread, answer: SyncAnswer) -> None:
             world.fail(thread, f"the coordinator refused it: {answer.error.name}")
 
 
-def take(world: "World", thread: StreamThread, data: bytes) -> None:
+def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
     """Take an answer: give up what is not in it, open what is new, do what probing asks for."""
     try:
         partitions, user_data = read_assignment(data)
@@ -96,7 +93,7 @@ def take(world: "World", thread: StreamThread, data: bytes) -> None:
     _follow(world, thread, received, revoked=bool(given), used_before=used_before)
 
 
-def _open(world: "World", thread: StreamThread, gained: Partitions) -> tuple[int, int]:
+def _open(world: MemberWorld, thread: StreamThread, gained: Partitions) -> tuple[int, int]:
     """Open the state of tasks that are new here; records to restore, and the longest wait in ms."""
     disk = world.disks[thread.process]
     costs = [disk.open(world.task_of[partition], world.now_ms) for partition in gained]
@@ -105,7 +102,7 @@ def _open(world: "World", thread: StreamThread, gained: Partitions) -> tuple[int
     return sum(lag for lag, _ in costs), max((ms for _, ms in costs), default=0)
 
 
-def _close(world: "World", thread: StreamThread, copies: Iterable[TaskId]) -> None:
+def _close(world: MemberWorld, thread: StreamThread, copies: Iterable[TaskId]) -> None:
     """Close the standby tasks that no thread of the process holds any more."""
     gone = set(copies) - thread.streams.held.standby.keys()
     for other in world.threads if gone else ():
@@ -116,7 +113,7 @@ def _close(world: "World", thread: StreamThread, copies: Iterable[TaskId]) -> No
 
 
 def _follow(
-    world: "World", thread: StreamThread, received: Received, *, revoked: bool, used_before: int
+    world: MemberWorld, thread: StreamThread, received: Received, *, revoked: bool, used_before: int
 ) -> None:
     """Carry out what the answer asks for: rejoin, come back later, or die of it."""
     is_refused = any(isinstance(command, Refuse) for command in received.commands)
@@ -139,7 +136,7 @@ def _follow(
     _rejoin_at_once(world, thread, Cause.REVOKED if revoked else thread.rejoin_after)
 
 
-def _rejoin_at_once(world: "World", thread: StreamThread, cause: str) -> None:
+def _rejoin_at_once(world: MemberWorld, thread: StreamThread, cause: str) -> None:
     """Rejoin as soon as the answer is taken, if there is a cause.
 
     The consumer itself rejoins once it has revoked something (KIP-429); and a follow-up that fired
@@ -151,7 +148,9 @@ def _rejoin_at_once(world: "World", thread: StreamThread, cause: str) -> None:
         world.poll_later(thread)
 
 
-def _wish(world: "World", thread: StreamThread, command: RejoinNow, *, used_before: int) -> None:
+def _wish(
+    world: MemberWorld, thread: StreamThread, command: RejoinNow, *, used_before: int
+) -> None:
     """Let the run loop force a rebalance the next time it comes round."""
     cause = Cause.FOLLOWUP if command.rule in _FOLLOWUPS else Cause.VERSION
     world.record(
@@ -160,7 +159,7 @@ def _wish(world: "World", thread: StreamThread, command: RejoinNow, *, used_befo
     world.poll_later(thread, kind="fire", data=(thread.followup, cause, command.rule))
 
 
-def on_followup_due(world: "World", thread: StreamThread, schedule: int) -> None:
+def on_followup_due(world: MemberWorld, thread: StreamThread, schedule: int) -> None:
     """A rebalance that was asked for at this time: let the rules say whether it happens."""
     if schedule != thread.followup:
         return
@@ -173,7 +172,7 @@ def on_followup_due(world: "World", thread: StreamThread, schedule: int) -> None
             _wish(world, thread, command, used_before=used)
 
 
-def fire(world: "World", thread: StreamThread, schedule: int, cause: str, rule: str) -> None:
+def fire(world: MemberWorld, thread: StreamThread, schedule: int, cause: str, rule: str) -> None:
     """Force a rebalance now, unless a newer answer made the wish void or one is running."""
     if schedule != thread.followup or thread.rejoin_needed:
         return
@@ -195,7 +194,7 @@ def fire(world: "World", thread: StreamThread, schedule: int, cause: str, rule: 
     join(world, thread)
 
 
-def _leave(world: "World", thread: StreamThread, reason: str) -> None:
+def _leave(world: MemberWorld, thread: StreamThread, reason: str) -> None:
     """Unsubscribe: everything is given up, and a dynamic member says that it leaves."""
     give(world, thread, thread.owned)
     if thread.instance_id is None:

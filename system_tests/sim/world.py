@@ -6,37 +6,26 @@ through `start`, `stop`, `kill` and the other methods named for what they do. Ev
 happened is in `trace`, and nothing else is kept: the world itself judges nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self
 from uuid import UUID
 
-from encoding import TaskId
-from system_tests.coordinator import JoinAnswer, JoinedMember, LeaveGroup, Response, SyncAnswer
+from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
 from system_tests.sim import consumer, taking
-from system_tests.sim.behaviour import Behaviour, behaviour_of
-from system_tests.sim.disk import Disk
-from system_tests.sim.happenings import Ended, Happened, Started
-from system_tests.sim.leading import LeaderPlace, Led, lead
+from system_tests.sim.behaviour import behaviour_of
+from system_tests.sim.happenings import Happened, Started
+from system_tests.sim.member_world import MemberWorld
 from system_tests.sim.scheduler import Pending
-from system_tests.sim.setup import WorldSetup, make_application
+from system_tests.sim.setup import WorldSetup
 from system_tests.sim.thread import Phase, StreamThread
-from system_tests.sim.transport import Transport
 
 
-class World(Transport):
-    """All there is, and one thing after another; see `Transport` for what it is made of.
-
-    Attributes:
-        application, topics, task_of: what the group processes.
-        disks: one a process.
-    """
+class World(MemberWorld):
+    """All there is, and one thing after another; see `MemberWorld` for what it is made of."""
 
     def __init__(self, setup: WorldSetup) -> None:
         """Make a world in which nobody is up."""
         super().__init__(setup)
-        self.application, self.topics = make_application(setup)
-        self.task_of = self.application.task_of
-        self.disks = [Disk(rates=setup.rates) for _ in range(setup.processes)]
         self._process_ids = list(range(1, setup.processes + 1))
 
     def copy(self) -> Self:
@@ -154,20 +143,6 @@ class World(Transport):
             kind == "answer" or thread.rejoin_needed
         )
 
-    def is_rebalance_over(self) -> bool:
-        """Whether the group is stable and every thread has its answer."""
-        return self.is_stable and not any(
-            thread.phase in (Phase.JOINING, Phase.SYNCING) for thread in self.threads
-        )
-
-    def end_offset_sums(self) -> dict[TaskId, int]:
-        """What a leader's admin client reads now."""
-        return dict.fromkeys(self.task_of.values(), self.setup.rates.end_offset_sum(self.now_ms))
-
-    def lead(self, behaviour: Behaviour, joined: Sequence[JoinedMember], place: LeaderPlace) -> Led:
-        """Answer the group; see `leading.lead`."""
-        return lead(behaviour, self.application, joined, place)
-
     # What operators and faults do
 
     def start(self, process: int, release: str, upgrade_from: str | None = None) -> None:
@@ -202,7 +177,7 @@ class World(Transport):
         for thread in self._of(process):
             if thread.is_up:
                 consumer.leave_on_close(self, thread)
-                self._end(thread, "stop", failed=False)
+                self.end(thread, "stop", failed=False)
         disk = self.disks[process]
         for task in sorted(disk.open_copies):
             disk.close(task, self.now_ms)
@@ -211,15 +186,8 @@ class World(Transport):
         """End a process without a word, at its last checkpoints."""
         for thread in self._of(process):
             if thread.is_up:
-                self._end(thread, "kill", failed=False)
+                self.end(thread, "kill", failed=False)
         self.disks[process].crash(self.now_ms)
-
-    def fail(self, thread: StreamThread, why: str) -> None:
-        """A thread cannot go on; the other threads of its process do."""
-        disk = self.disks[thread.process]
-        for partition in thread.owned:
-            disk.close(self.task_of[partition], self.now_ms)
-        self._end(thread, why, failed=True)
 
     def pause(self, process: int, ms: int) -> None:
         """Stop a process' world for a while: it neither runs nor beats."""
@@ -292,10 +260,6 @@ class World(Transport):
             return
         if data[0] == thread.life:
             _HAPPENS[kind](self, thread, *data[1:])
-
-    def _end(self, thread: StreamThread, how: str, *, failed: bool) -> None:
-        thread.end()
-        self.record(Ended(self.now_ms, thread.name, how, failed))
 
     def _of(self, process: int) -> list[StreamThread]:
         threads = self.setup.threads
