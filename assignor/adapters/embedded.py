@@ -129,6 +129,8 @@ class EmbeddedAssignor(SharedAssignor):
         self._counts: Mapping[str, int] = {}
         self.shutdown_requested = False
         self._leads = self._led_by_jvm = False
+        # Something changed that the group's next answer must tell: asked for until the next join.
+        self._is_outdated = False
         self._levels: LevelWatch | None = None
         if level_source is not None and self._leader.release.is_native:
             self._levels = LevelWatch(
@@ -193,18 +195,25 @@ class EmbeddedAssignor(SharedAssignor):
 
     def _answer_again(self) -> None:
         """Internal topics came or changed since this leader's answer; called on the thread."""
+        self._ask_anew()
+
+    def _ask_anew(self) -> None:
+        """Ask for a rebalance; while one runs whose answer is made already, right after it."""
+        self._is_outdated = True
         if self._timer is not None:
             self._timer.schedule(0)
 
     def _levels_found(self, levels: FinalizedLevels) -> None:
         """Newer levels were found; called on the thread. One rebalance tells the whole group."""
-        look = decide_look(LookNumbers(polled=levels, adopted=self.levels))
+        # What this leader has put into an answer that is still on its way, is no news.
+        known = self._member.state.known_levels
+        look = decide_look(LookNumbers(polled=levels, adopted=known))
         level, used = protocol_level(levels), self._member.state.used_version
         # A JVM leader tells nobody, so whoever writes above the level comes down by itself.
         tells = self._leads or (self._led_by_jvm and level is not None and used > level)
-        if look.starts_rebalance and tells and self._timer is not None:
+        if look.starts_rebalance and tells:
             _log.info("%s", look.why)
-            self._timer.schedule(0)
+            self._ask_anew()
 
     # Steps of the shared member
 
@@ -217,7 +226,7 @@ class EmbeddedAssignor(SharedAssignor):
 
     def _join(self) -> bytes:
         self._watch.join()
-        self._leads = False
+        self._is_outdated = self._leads = False
         self._take_levels()
         subscription = super()._join()
         refusal = self._member.state.refusal
@@ -250,6 +259,8 @@ class EmbeddedAssignor(SharedAssignor):
 
     def _follow(self, received: Received, *, used_before: int) -> None:
         super()._follow(received, used_before=used_before)
+        if self._is_outdated:  # the answer was made before, and its follow-up replaced the request
+            self._ask_anew()
         assignment = received.assignment
         if assignment is None:
             return

@@ -6,6 +6,7 @@ A request that falls into a running rebalance would be lost with it or start an 
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 _RETRY_S = 0.1
@@ -51,6 +52,8 @@ class FollowupTimer:
         self._start_timer = start_timer
         self._lock = threading.Lock()
         self._timer: Cancellable | None = None
+        # Of the pending request: a call that has begun already cannot be cancelled any more.
+        self._number = 0
         self._closed = False
 
     def schedule(self, delay_ms: float) -> None:
@@ -70,6 +73,7 @@ class FollowupTimer:
             self._cancel()
 
     def _cancel(self) -> None:
+        self._number += 1
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -77,12 +81,12 @@ class FollowupTimer:
     def _replace(self, delay_s: float) -> None:
         self._cancel()
         if not self._closed:
-            self._timer = self._start_timer(delay_s, self._fire)
+            self._timer = self._start_timer(delay_s, partial(self._fire, self._number))
 
-    def _fire(self) -> None:
+    def _fire(self, number: int) -> None:
         with self._lock:
-            if self._closed:
-                return
+            if number != self._number:
+                return  # dropped or replaced while this call waited for the lock
             if self._is_busy():
                 self._replace(_RETRY_S)
                 return

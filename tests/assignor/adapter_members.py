@@ -9,6 +9,7 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from assignor import TasksListener
+from assignor.adapters.followup import FollowupTimer
 from assignor.adapters.kafka_python import StreamsAssignor
 from tests.assignor.groups import TOPOLOGY
 
@@ -52,6 +53,36 @@ class Coordinator:
 
     def rebalance_in_progress(self):
         return self.busy
+
+
+class Timers:
+    """Starts timers that a test fires; with `is_late`, none can be cancelled any more."""
+
+    def __init__(self):
+        self.calls = []
+        self.is_late = False
+
+    def __call__(self, delay_s, call):
+        self.calls.append(call)
+        return SimpleNamespace(cancel=lambda: self._cancel(call))
+
+    def _cancel(self, call):
+        if call in self.calls and not self.is_late:
+            self.calls.remove(call)
+
+    def fire(self):
+        """Fire all that were started until now."""
+        for call in tuple(self.calls):
+            self.calls.remove(call)
+            call()
+
+
+def followups(coordinator):
+    """A timer for follow-ups, and how to fire it."""
+    timers = Timers()
+    return FollowupTimer(
+        coordinator.request_rejoin, coordinator.rebalance_in_progress, timers
+    ), timers
 
 
 def made(*, number=1, release="native", topology=TOPOLOGY, **options):

@@ -10,7 +10,7 @@ from assignor.adapters.kafka_python import StreamsAssignor
 from assignor.embedding import ProcessDirectory
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription
 from probing import PersistedSettings
-from tests.assignor.adapter_members import Coordinator, cluster, joined, on_the_wire
+from tests.assignor.adapter_members import Coordinator, cluster, followups, joined, on_the_wire
 from tests.assignor.embedding.clusters import CHANGELOG, Cluster, until
 
 TOPOLOGY = (
@@ -68,6 +68,20 @@ def test_no_task_before_its_changelog_and_a_rebalance_as_soon_as_it_is_there(mem
     assert cluster.topics[CHANGELOG] == 2
     rebalance(one)
     assert sorted(one.tasks.active) == TASKS
+
+
+def test_topics_that_come_behind_the_leaders_answer_are_asked_for_once_it_has_arrived(member):
+    one, coordinator = member()
+    one._timer, timers = followups(coordinator)
+    group = [joined(one, "m0", "words")]
+    coordinator.busy = True
+    answers = one.assign(cluster(words=2), group)
+    one._answer_again()
+    timers.fire()
+    one.on_assignment(on_the_wire(answers["m0"]), 1)  # it says that no follow-up is wanted
+    coordinator.busy = False
+    timers.fire()
+    assert coordinator.requests == 1
 
 
 def test_a_wrong_changelog_is_told_to_the_listener_and_hands_nothing_out(member):

@@ -20,9 +20,16 @@ from assignor import (
     TasksListener,
     Topology,
 )
-from assignor.adapters.followup import FollowupTimer
 from encoding import Assignment, TaskId, decode_subscription, encode_assignment
-from tests.assignor.adapter_members import Coordinator, Listener, cluster, joined, made, on_the_wire
+from tests.assignor.adapter_members import (
+    Coordinator,
+    Listener,
+    cluster,
+    followups,
+    joined,
+    made,
+    on_the_wire,
+)
 
 
 def test_a_rebalance_of_two_through_the_clients_own_bytes():
@@ -164,17 +171,32 @@ def test_attach_refuses_what_is_no_group_consumer():
 def test_a_follow_up_waits_until_no_rebalance_runs():
     coordinator = Coordinator()
     coordinator.busy = True
-    timer = FollowupTimer(coordinator.request_rejoin, coordinator.rebalance_in_progress)
-    timer._fire()
+    timer, timers = followups(coordinator)
+    timer.schedule(0)
+    timers.fire()
     assert coordinator.requests == 0
-    assert timer._timer is not None, "it tries again (KAFKA-14382)"
-    timer.clear()
     coordinator.busy = False
-    timer._fire()
+    timers.fire()  # it tried again (KAFKA-14382)
     assert coordinator.requests == 1
+    assert timers.calls == []
     timer.close()
     timer.schedule(0)
-    assert timer._timer is None
+    assert timers.calls == []
+
+
+def test_a_follow_up_that_was_replaced_or_dropped_never_asks_even_if_it_fires():
+    coordinator = Coordinator()
+    timer, timers = followups(coordinator)
+    timers.is_late = True
+    timer.schedule(0)
+    timer.schedule(0)
+    timers.fire()
+    assert coordinator.requests == 1
+    for drop in (timer.clear, timer.close):
+        timer.schedule(0)
+        drop()
+        timers.fire()
+    assert coordinator.requests == 1
 
 
 def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_off():

@@ -11,7 +11,8 @@ from assignor.embedding.levels import FolderLevels, LevelWatch
 from assignor.stores import FolderDisk, LogFormat, Note, StoreError, format_log, opened_log
 from encoding import decode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
-from tests.assignor.adapter_members import cluster, joined, made, on_the_wire
+from tests.assignor.adapter_members import cluster, followups, joined, made, on_the_wire
+from tests.assignor.embedding.clusters import until
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +122,40 @@ def test_new_levels_make_the_leader_rejoin_and_nobody_else():
     assert pair[0]._timer.delays == [0]
     for one in pair:
         one.close()
+
+
+def test_levels_found_behind_the_leaders_answer_are_asked_for_once_it_has_arrived():
+    leader, coordinator, _ = made()
+    settled(leader)
+    leader._timer, timers = followups(coordinator)
+    group = [joined(leader, "m0")]
+    coordinator.busy = True
+    answers = leader.assign(cluster(lines=4), group)
+    leader._levels_found(at(101, 2))
+    timers.fire()
+    leader.on_assignment(on_the_wire(answers["m0"]), 2)  # it says that no follow-up is wanted
+    coordinator.busy = False
+    timers.fire()
+    assert coordinator.requests == 1
+    settled(leader)
+    timers.fire()
+    assert coordinator.requests == 1
+    leader.close()
+
+
+def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
+    source = Source(at(11, 1))
+    leader, _, _ = watching(source)
+    looked(source)
+    settled(leader)
+    leader._timer = Timer()
+    group = [joined(leader, "m0")]
+    source.said = [at(101, 2)]
+    until(lambda: leader._levels.found == at(101, 2))
+    leader.assign(cluster(lines=4), group)
+    leader._levels_found(at(101, 2))
+    leader.close()
+    assert leader._timer.delays == []
 
 
 def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
