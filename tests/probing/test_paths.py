@@ -3,6 +3,7 @@ import pytest
 from probing import (
     PATH_RULES,
     RELEASES,
+    Bounce,
     BounceReason,
     Direction,
     find_release,
