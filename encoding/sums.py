@@ -22,7 +22,7 @@ Int32Column = npt.NDArray[np.int32]
 Int64Column = npt.NDArray[np.int64]
 _HALF = np.int64(2**31)
 _SHOWN = 8  # tasks that a repr lists
-FEW = 64  # tasks up to which plain Python is faster than columns
+FEW_TASKS = 64  # tasks up to which plain Python is faster than columns
 
 
 class TaskOffsetSums:
@@ -58,7 +58,7 @@ class TaskOffsetSums:
         """Columns of a mapping by task; ``EncodeError`` for numbers out of range."""
         if not sums:
             return EMPTY
-        if len(sums) <= FEW and all(map(_is_plain, sums.items())):
+        if len(sums) <= FEW_TASKS and all(map(_is_plain, sums.items())):
             return cls._of_few(tuple(sorted(sums.items())))
         subtopologies, partitions, names = zip(*sums, strict=True)
         return cls.from_columns(subtopologies, partitions, tuple(sums.values()), names)
@@ -154,7 +154,7 @@ class TaskOffsetSums:
         if self._pairs is not None:
             return iter(self._pairs)
         pairs = zip(self.tasks(), self.sums.tolist(), strict=True)
-        if len(self) > FEW:
+        if len(self) > FEW_TASKS:
             return pairs
         self._pairs = tuple(pairs)
         return iter(self._pairs)

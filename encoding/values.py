@@ -14,7 +14,7 @@ from encoding.mappings import ClientTags, Partitions, PartitionsByHost, Partitio
 from encoding.model import NO_REBALANCE, RUNNING, UNKNOWN_VERSION, HostInfo, TaskId
 from encoding.native_schema import EARLIEST_NATIVE_VERSION
 from encoding.native_values import NativeAssignment, NativeSubscription
-from encoding.sums import EMPTY, FEW, TaskOffsetSums
+from encoding.sums import EMPTY, FEW_TASKS, TaskOffsetSums
 
 __all__ = ["Assignment", "FutureSubscription", "Subscription"]
 
@@ -63,7 +63,7 @@ class Subscription:
     def prev_tasks(self) -> tuple[TaskId, ...]:
         """Active tasks that the member runs: those with offset sum -2."""
         sums = self.task_offset_sums
-        if len(sums) <= FEW:  # columns of columns cost more than so few tasks
+        if len(sums) <= FEW_TASKS:  # columns of columns cost more than so few tasks
             return tuple(task for task, offset_sum in sums if offset_sum == RUNNING)
         return tuple(sums.running().tasks())
 
@@ -71,7 +71,7 @@ class Subscription:
     def standby_tasks(self) -> tuple[TaskId, ...]:
         """All other tasks whose state the member has."""
         sums = self.task_offset_sums
-        if len(sums) <= FEW:
+        if len(sums) <= FEW_TASKS:
             return tuple(task for task, offset_sum in sums if offset_sum != RUNNING)
         return tuple(sums.not_running().tasks())
 
