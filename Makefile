@@ -34,7 +34,7 @@ test: lint
 
 # Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars.
 test-real: $(READY)
-	$(BIN)/python -m system_tests.real.fetch
+	$(BIN)/python -m system_tests.support.fetch
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real -rfER
 
 # Every figure beside its goal, in one table: three quarters of an hour on two cores. QUICK=1 takes ten
@@ -53,7 +53,7 @@ PROBLEMS ?=
 RANDOM_GROUPS ?= 2000
 
 bench-assign: $(READY)
-	$(BIN)/python -m benchmarks.bench_assign --random $(RANDOM_GROUPS) \
+	$(BIN)/python -m benchmarks.assign.__main__ --random $(RANDOM_GROUPS) \
 	    $(if $(PROBLEMS),--problems $(PROBLEMS))
 
 # Ratios within one run. GROUPS and TASKS make it smaller for a look; marks are for the sizes here.
@@ -61,17 +61,17 @@ GROUPS ?= 5000
 TASKS ?= 10000000
 
 bench-spark: $(READY)
-	$(BIN)/python -m benchmarks.bench_spark_batch --groups $(GROUPS) ; status=$$? ; \
-	    $(BIN)/python -m benchmarks.bench_spark_group --tasks $(TASKS) && exit $$status
+	$(BIN)/python -m benchmarks.spark.batch --groups $(GROUPS) ; status=$$? ; \
+	    $(BIN)/python -m benchmarks.spark.group --tasks $(TASKS) && exit $$status
 
 bench-codec: $(READY)
-	$(BIN)/pytest benchmarks/bench_codec.py benchmarks/bench_views.py \
+	$(BIN)/pytest benchmarks/encoding/codec.py benchmarks/encoding/views.py \
 	    --benchmark-only -s -q --benchmark-columns=min,median,rounds
 
 BOUNCES ?= 500
 
 bench-sim: $(READY)
-	$(BIN)/python -m benchmarks.bench_sim --bounces $(BOUNCES)
+	$(BIN)/python -m benchmarks.simulator --bounces $(BOUNCES)
 
 # Events are kept as JSON lines; Ctrl-C ends either part early, with its figures. 0 minutes leave it out.
 SOAK_MINUTES ?= 60
@@ -96,7 +96,7 @@ fuzz: $(READY)
 	$(BIN)/python -m fuzz.fuzz_encoding --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 # An hour or two on two cores; a tenth at random: make mutate SHARE=10. Results are kept in mutants/: a
-# second run tries what changed since. One module: make mutate MUTANTS='encoding.plan*'. Survivors
+# second run tries what changed since. One module: make mutate MUTANTS='encoding.kafka.compiled*'. Survivors
 # again: make mutate MUTANTS=--alive. A survivor's change: .venv/bin/mutmut show NAME.
 MUTANTS ?=
 SHARE ?= 100
@@ -105,7 +105,7 @@ mutate: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint constraints.txt --editable '.[$(EXTRAS),mutate]'
 	mkdir -p mutants && echo '*' > mutants/.gitignore
-	$(BIN)/mutmut run --max-children 1 'encoding.errors.*_1' # makes them all, finds their tests
+	$(BIN)/mutmut run --max-children 1 'encoding.primitives.errors.*_1' # makes them all, finds their tests
 	cd mutants && ../$(BIN)/python -m tests.mutation_run \
 	    --children $(WORKERS) --share $(SHARE) $(MUTANTS)
 	$(BIN)/mutmut results

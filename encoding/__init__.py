@@ -1,60 +1,72 @@
 """What the bytes mean: subscription and assignment blobs, every version, one table."""
 
-from encoding.assignment import decode_assignment, encode_assignment, read_assignment
-from encoding.errors import DecodeError, EncodeError, RebalanceError
-from encoding.explain import Piece, explain
-from encoding.fields import (
+from encoding.kafka import (
+    EARLIEST_PROBEABLE_VERSION,
+    KAFKA_VERSIONS,
+    KNOWN_VERSIONS,
+    Assignment,
+    FutureSubscription,
+    Piece,
+    Subscription,
     assignment_from_fields,
     assignment_to_fields,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+    explain,
+    read_assignment,
+    read_subscription,
     subscription_from_fields,
     subscription_to_fields,
 )
-from encoding.mappings import ClientTags, PartitionsByHost, PartitionsByTask
-from encoding.model import (
-    NO_REBALANCE,
-    RUNNING,
-    UNKNOWN_OFFSET_SUM,
-    UNKNOWN_VERSION,
-    AssignorError,
-    HostInfo,
-    TaskId,
-    TopicPartition,
-    task_order,
-)
-from encoding.native_schema import (
+from encoding.native import (
     EARLIEST_NATIVE_VERSION,
     EMULATED_VERSIONS,
     NATIVE_VERSIONS,
     READABLE_SINCE,
-)
-from encoding.native_values import (
     NativeAssignment,
     NativeSubscription,
     PartitionRange,
     partition_ranges,
 )
-from encoding.schema import EARLIEST_PROBEABLE_VERSION, KAFKA_VERSIONS, KNOWN_VERSIONS
-from encoding.subscription import decode_subscription, encode_subscription, read_subscription
-from encoding.sums import TaskOffsetSums
-from encoding.values import Assignment, FutureSubscription, Subscription
+from encoding.primitives import (
+    NO_REBALANCE,
+    RUNNING,
+    UNKNOWN_OFFSET_SUM,
+    UNKNOWN_VERSION,
+    AssignorError,
+    ClientTags,
+    DecodeError,
+    EncodeError,
+    HostInfo,
+    PartitionsByHost,
+    PartitionsByTask,
+    RebalanceError,
+    TaskId,
+    TaskOffsetSums,
+    TopicPartition,
+    task_order,
+)
 from encoding.view import (
     View,
+    ViewForm,
+    ViewForms,
+    ViewMismatch,
     ViewReference,
+    apply_delta,
     build_view,
+    choose_view_form,
+    decode_reference,
+    decode_view,
+    encode_delta,
+    encode_reference,
+    encode_view,
+    encode_view_forms,
     is_viewable,
     partitions_by_host,
     view_checksum,
     view_reference,
-)
-from encoding.view_codec import decode_reference, decode_view, encode_reference, encode_view
-from encoding.view_delta import (
-    ViewForm,
-    ViewForms,
-    ViewMismatch,
-    apply_delta,
-    choose_view_form,
-    encode_delta,
-    encode_view_forms,
 )
 
 __all__ = [

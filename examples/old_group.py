@@ -10,8 +10,7 @@ import click
 from kafka import KafkaConsumer
 
 from assignor import Topology
-from assignor.adapters.kafka_polling import polled
-from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.kafka_python import StreamsAssignor, polled
 
 TOPOLOGY = Topology().add_source("read", topics=["orders"])
 

@@ -21,9 +21,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
 from assignor import Topology
-from assignor.adapters.kafka_changelogs import ChangelogReader
-from assignor.adapters.kafka_polling import commit_next, polled
-from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.kafka_python import ChangelogReader, StreamsAssignor, commit_next, polled
 from assignor.embedding import RunningTasks
 from encoding import RebalanceError, TaskId, TopicPartition
 

@@ -40,7 +40,7 @@ from encoding import (
     view_checksum,
     view_reference,
 )
-from encoding.varints import encode_varint
+from encoding.primitives.varints import encode_varint
 from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.targets import BASES, TARGETS
 

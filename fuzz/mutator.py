@@ -11,7 +11,7 @@ from typing import Any
 
 import msgpack
 
-from encoding.native_schema import MAGIC, NATIVE_KINDS
+from encoding.native.schema import MAGIC, NATIVE_KINDS
 
 __all__ = ["mutate"]
 

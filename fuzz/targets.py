@@ -1,8 +1,8 @@
 """What has to hold for any bytes, one function per way into `encoding`.
 
 A target takes bytes and returns, or raises: `Finding` for a broken promise, anything else for an
-error that got out. The promises are those of `encoding.plan`, `encoding.native` and
-`encoding.view_codec`: a value or `DecodeError`, what was read can be written and read again, an
+error that got out. The promises are those of `encoding.kafka.compiled`, `encoding.native.body` and
+`encoding.view.codec`: a value or `DecodeError`, what was read can be written and read again, an
 explanation names every byte, time and memory follow the length of the input.
 """
 
@@ -41,12 +41,12 @@ from encoding import (
     read_subscription,
     subscription_from_fields,
     subscription_to_fields,
-    view_codec,
-    view_delta,
     view_reference,
 )
-from encoding.varints import encode_varint
-from encoding.view import view_checksum
+from encoding.primitives.varints import encode_varint
+from encoding.view import codec as view_codec
+from encoding.view import delta as view_delta
+from encoding.view.columns import view_checksum
 
 __all__ = ["BASES", "TARGETS", "Finding", "expect"]
 

@@ -1,1 +1,1 @@
-"""The same question, a million times: assignment as a PySpark job."""
+"""Assignment of many groups, or of one huge group, as a PySpark job."""

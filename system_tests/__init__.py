@@ -1,1 +1,1 @@
-"""The world, the experiments, the verdicts: embedded broker, live bounces, simulator."""
+"""The embedded broker and `rolling-bounce`: live bounces, simulator, explorer, matrix, plan."""

@@ -92,7 +92,7 @@ class Book:
 
 
 def function_of(name):
-    """`encoding.plan.x_reader` of `encoding.plan.x_reader__mutmut_7`."""
+    """`encoding.kafka.compiled.x_reader` of `encoding.kafka.compiled.x_reader__mutmut_7`."""
     return name.rpartition("__mutmut_")[0]
 
 

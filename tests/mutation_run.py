@@ -1,7 +1,7 @@
 """Tries the mutants that `mutmut run` made, many a second. From `mutants/`, as `make mutate` does:
 
     python -m tests.mutation_run                         # all that were not tried yet
-    python -m tests.mutation_run 'encoding.plan*'        # these, tried or not
+    python -m tests.mutation_run 'encoding.kafka.compiled*'        # these, tried or not
     python -m tests.mutation_run --alive                 # survivors, after new tests
     python -m tests.mutation_run --share 40 --seed 1     # 40 % of each module, drawn at random
 

@@ -1,1 +1,1 @@
-"""Adapters to the Kafka client libraries; the only rooms of the assignor that import one."""
+"""Adapters to Kafka client libraries, one package a client; no other package imports a client."""

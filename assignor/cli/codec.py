@@ -12,10 +12,10 @@ from typing import IO, Any
 
 import click
 
-from assignor.cli.ending import BadInput
-from assignor.cli.lazy import Command
-from assignor.cli.options import format_option
-from assignor.cli.text import print_table
+from assignor.cli.toolkit.commands import Command
+from assignor.cli.toolkit.exit_status import BadInput
+from assignor.cli.toolkit.options import format_option
+from assignor.cli.toolkit.text import print_table
 from encoding import (
     KAFKA_VERSIONS,
     KNOWN_VERSIONS,

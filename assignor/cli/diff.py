@@ -10,11 +10,11 @@ from typing import IO, Any
 import click
 from rich.text import Text
 
-from assignor.cli.assign import chosen_strategy, given_settings, problem_lines
-from assignor.cli.ending import BadInput, say
+from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
 from assignor.cli.explain import folded, shortener
-from assignor.cli.lazy import Command
-from assignor.cli.options import (
+from assignor.cli.toolkit.commands import Command
+from assignor.cli.toolkit.exit_status import BadInput, say
+from assignor.cli.toolkit.options import (
     config_option,
     format_option,
     name_option,
@@ -22,14 +22,11 @@ from assignor.cli.options import (
     strategies_note,
     strategy_option,
 )
-from assignor.cli.text import text_console
+from assignor.cli.toolkit.text import text_console
 from assignor.errors import ConfigError
-from assignor.problem import parse_problem, read_problem
-from assignor.reasons_facts import Facts, facts_of
-from assignor.reasons_moves import Move, diff_of, joined
-from assignor.reasons_placed import answer_of, regrouped
-from assignor.state import NOBODY, GroupState, TaskAssignment
-from assignor.strategies import STRATEGIES, run_strategy
+from assignor.explain import Facts, Move, answer_of, diff_of, facts_of, joined, regrouped
+from assignor.placement import NOBODY, STRATEGIES, GroupState, TaskAssignment, run_strategy
+from assignor.problems import parse_problem, read_problem
 from encoding import RebalanceError
 
 _SHOWN, _PAIRS = 6, 6

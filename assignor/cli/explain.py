@@ -10,11 +10,11 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from assignor.cli.assign import chosen_strategy, given_settings, problem_lines
-from assignor.cli.assign_text import short_id
-from assignor.cli.ending import BadInput, say
-from assignor.cli.lazy import Command
-from assignor.cli.options import (
+from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
+from assignor.cli.assign.text import short_id
+from assignor.cli.toolkit.commands import Command
+from assignor.cli.toolkit.exit_status import BadInput, say
+from assignor.cli.toolkit.options import (
     config_option,
     format_option,
     name_option,
@@ -22,16 +22,22 @@ from assignor.cli.options import (
     strategies_note,
     strategy_option,
 )
-from assignor.cli.text import print_uncut, text_console
+from assignor.cli.toolkit.text import print_uncut, text_console
 from assignor.errors import ConfigError
-from assignor.problem import Problem, parse_problem, read_problem
-from assignor.reasons import active_reason
-from assignor.reasons_candidates import Candidate, candidates
-from assignor.reasons_changes import Change, changes
-from assignor.reasons_copies import copy_reason, dropped, dropped_reason
-from assignor.reasons_facts import Facts, facts_of
-from assignor.state import LAG_RUNNING, LAG_UNKNOWN, NOBODY, GroupState
-from assignor.strategies import run_strategy
+from assignor.explain import (
+    Candidate,
+    Change,
+    Facts,
+    active_reason,
+    candidates,
+    changes,
+    copy_reason,
+    dropped,
+    dropped_reason,
+    facts_of,
+)
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY, GroupState, run_strategy
+from assignor.problems import Problem, parse_problem, read_problem
 from encoding import RebalanceError, TaskId
 
 _SHOWN = 8

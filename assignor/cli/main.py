@@ -5,13 +5,13 @@ Exit status, the same in all three programs: `ending.py`.
 
 import click
 
-from assignor.cli.completion import COMPLETION
-from assignor.cli.lazy import LazyGroup, Subcommand
+from assignor.cli.toolkit.commands import LazyGroup, Subcommand
+from assignor.cli.toolkit.completion import COMPLETION
 
 
 class _Assignor(LazyGroup):
     subcommands = {  # noqa: RUF012 a table, never changed
-        "assign": Subcommand("assignor.cli.assign", "assign", "Place the tasks of groups."),
+        "assign": Subcommand("assignor.cli.assign.command", "assign", "Place the tasks of groups."),
         "completion": COMPLETION,
         "decode": Subcommand("assignor.cli.codec", "decode", "Explain the bytes of a blob."),
         "diff": Subcommand(
@@ -21,16 +21,18 @@ class _Assignor(LazyGroup):
         "explain": Subcommand(
             "assignor.cli.explain", "explain", "Say why tasks run where they run."
         ),
-        "inspect": Subcommand("assignor.cli.inspect", "inspect", "Look into a live group."),
+        "inspect": Subcommand("assignor.cli.inspect.command", "inspect", "Look into a live group."),
         "features": Subcommand(
-            "assignor.cli.features", "features", "Show and change finalized feature levels."
+            "assignor.cli.features.command", "features", "Show and change finalized feature levels."
         ),
         "negotiate": Subcommand(
-            "assignor.cli.negotiate",
+            "assignor.cli.negotiate.command",
             "negotiate",
             "Ask what a leader answers, and what each member does next.",
         ),
-        "size": Subcommand("assignor.cli.size", "size", "Say what a group's metadata weighs."),
+        "size": Subcommand(
+            "assignor.cli.size.command", "size", "Say what a group's metadata weighs."
+        ),
         "storage": Subcommand(
             "assignor.cli.storage", "storage", "Make the folder of a feature log, and look into it."
         ),

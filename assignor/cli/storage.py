@@ -10,19 +10,13 @@ from uuid import uuid4
 
 import click
 
-from assignor.cli.ending import BadInput, warn
-from assignor.cli.features_targets import store_failure
-from assignor.cli.lazy import Group
-from assignor.cli.options import format_option
-from assignor.feature_plans import level_text
-from assignor.stores import (
-    FolderDisk,
-    LogFormat,
-    StoreError,
-    format_log,
-    look_at_log,
-    read_format,
-)
+from assignor.cli.features.targets import store_failure
+from assignor.cli.toolkit.commands import Group
+from assignor.cli.toolkit.exit_status import BadInput, warn
+from assignor.cli.toolkit.options import format_option
+from assignor.levels import level_text
+from assignor.levels.log import LogFormat, format_log, look_at_log, read_format
+from assignor.stores import FolderDisk, StoreError
 from probing.features import NATIVE_FEATURES, PERSISTENT_METADATA, FeatureError
 
 _DEFAULT_LEVEL = "1"

@@ -4,13 +4,16 @@ Client-neutral. A Kafka client is reached through `ClusterAccess`, whose impleme
 `assignor.adapters`; what blocks runs on the thread of `LeaderProvider`, never on a client's own.
 """
 
+from assignor.embedding.cluster_thread import LeaderProvider
+from assignor.embedding.cluster_view import AtHand, ClusterWatch, lags_or_prior
 from assignor.embedding.errors import (
     ClusterUnavailable,
+    ErrorPause,
     MemberStopped,
+    PollErrors,
     StateDirectoryLocked,
+    fatal_reason,
 )
-from assignor.embedding.facts import LeaderFacts, TopicState, knowledge_of
-from assignor.embedding.fatal import ErrorPause, PollErrors, fatal_reason
 from assignor.embedding.internal_topics import (
     ClusterAccess,
     InternalTopic,
@@ -19,11 +22,10 @@ from assignor.embedding.internal_topics import (
     internal_topics,
     topic_problem,
 )
+from assignor.embedding.leader_facts import LeaderFacts, TopicState, knowledge_of
 from assignor.embedding.process_id import ProcessDirectory
-from assignor.embedding.provider import LeaderProvider
-from assignor.embedding.queries import KeyHosts, key_hosts, murmur2, partition_for_key
-from assignor.embedding.running import RunningTasks
-from assignor.embedding.watch import AtHand, ClusterWatch, lags_or_prior
+from assignor.embedding.queries import KeyHosts, Partitioner, key_hosts, murmur2, partition_for_key
+from assignor.embedding.running_tasks import RunningTasks
 
 __all__ = [
     "AtHand",
@@ -37,6 +39,7 @@ __all__ = [
     "LeaderFacts",
     "LeaderProvider",
     "MemberStopped",
+    "Partitioner",
     "PollErrors",
     "ProcessDirectory",
     "RunningTasks",

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from assignor.partitions import TaskPlan
-from assignor.topology import Subtopology
+from assignor.topology import Subtopology, TaskPlan
 from encoding import TopicPartition
 
 _CHANGELOG = MappingProxyType({"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"})

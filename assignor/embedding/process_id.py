@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from assignor.embedding.errors import StateDirectoryLocked
 from assignor.stores import ProcessRecord, StateStores, StoreError
 from encoding import TaskId
-from probing import PersistedSettings
+from probing.persisted_formats import PersistedSettings
 
 _LOCK = "process.lock"
 _CONSERVATIVE = PersistedSettings()

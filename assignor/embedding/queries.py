@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assignor.errors import MissingSourceTopic
-from assignor.routing import HostMap, Routing
+from assignor.rebalance import HostMap, Routing
 from encoding import HostInfo, TopicPartition
 
 _SEED = 0x9747B28C

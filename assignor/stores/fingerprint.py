@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 
 from assignor.config import setting_texts
-from assignor.state import GroupState, IntArray
+from assignor.placement import GroupState, IntArray
 
 _SIZE = 16
 

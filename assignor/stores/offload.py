@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from assignor.fallback import fallback_prior
-from assignor.movements import is_ready
-from assignor.state import LAG_RUNNING, GroupState, IntArray, Strategy, TaskAssignment, validate
-from assignor.sticky import sticky
+from assignor.placement import (
+    LAG_RUNNING,
+    GroupState,
+    IntArray,
+    Strategy,
+    TaskAssignment,
+    fallback_prior,
+    is_ready,
+    sticky,
+    validate,
+)
 from assignor.stores.files import StoreError
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.plans import GroupPlan, PlanStore

@@ -2,7 +2,7 @@
 
 Every file is read in any known format and written in that of `persistent.metadata.version`; what
 was raised and written is remembered before the first raised byte, so that nobody goes back by
-accident. `probing.persisted` decides; here the files are.
+accident. `probing.persisted_formats` decides; here the files are.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ from assignor.stores.process_file import (
     read_process,
 )
 from encoding import TaskId
-from probing import (
+from probing.persisted_formats import (
     PersistedDecision,
     PersistedNumbers,
     PersistedSettings,

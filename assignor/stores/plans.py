@@ -15,19 +15,19 @@ import msgpack
 import numpy as np
 
 from assignor.config import config_from_mapping, setting_texts, setting_value
-from assignor.movements import is_ready
-from assignor.state import (
+from assignor.placement import (
     BoolArray,
     GroupState,
     IntArray,
     RacksByTask,
     TaskAssignment,
+    is_ready,
     validate,
 )
 from assignor.stores.files import StoreError, read_sealed_any, unseal_any, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from encoding import RebalanceError, TaskId
-from probing import Store, format_to_write
+from probing.persisted_formats import Store, format_to_write
 
 _SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}
 _PLAN_MAGICS = {1: b"SRBplan1", 2: b"SRBplan2"}

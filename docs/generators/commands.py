@@ -6,9 +6,9 @@ import click
 
 from assignor.cli import Command
 from assignor.cli import main as assignor
-from assignor.cli.lazy import examples_of
-from spark_assign.cli import main as spark_assign
-from system_tests.cli import main as rolling_bounce
+from assignor.cli.toolkit.commands import examples_of
+from spark_assign.cli.main import main as spark_assign
+from system_tests.cli.main import main as rolling_bounce
 
 PROGRAMS: tuple[click.Command, ...] = (assignor, rolling_bounce, spark_assign)
 

@@ -7,7 +7,6 @@ from typing import Any
 from probing.features import (
     BOOTSTRAP_RULES,
     JOIN_RULES,
-    KAFKA_CONTENT,
     KAFKA_FEATURES,
     KAFKA_RELEASES,
     LOOK_RULES,
@@ -15,13 +14,13 @@ from probing.features import (
     MIGRATION_RULES,
     NATIVE_FEATURES,
     REQUEST_RULES,
-    ROLE_RULES,
     UPDATE_RULES,
     Feature,
     UpdateModel,
     default_levels,
 )
-from system_tests.kraft import KRAFT_RULES
+from system_tests.cluster import KRAFT_RULES
+from system_tests.cluster.machines import KAFKA_CONTENT, ROLE_RULES
 
 _TOP = """# Levels of features, and the rules about them
 

@@ -15,13 +15,8 @@ from probing import (
     Release,
     Standing,
 )
-from probing.member_rules import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
-from probing.release_data import (
-    ISSUES,
-    LATEST_VERSION_SINCE,
-    NATIVE_RELEASES,
-    NATIVE_VERSIONS,
-)
+from probing.member.rules import DROPS_TASKS, FIRES_DURING_REBALANCE, HAS_FOLLOWUPS
+from probing.releases.rows import ISSUES, LATEST_VERSION_SINCE, NATIVE_RELEASES, NATIVE_VERSIONS
 
 _TOP = """# Which version a group speaks
 

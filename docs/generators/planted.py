@@ -8,10 +8,10 @@ _STORED = Path(__file__).resolve().parents[1] / "planted.json"
 _TOP = """# What each rule is for
 
 Printed by `python -m docs.generate` from `docs/planted.json`, which holds what was measured:
-`python -m tests.system_tests.planted` takes every row out of the tables of `probing/`
+`python -m tests.system_tests.planted.rules` takes every row out of the tables of `probing/`
 ([negotiation](negotiation.md)), one at a time, runs {bounces} bounces, and notes the best of those
 in which another rule of the simulator is broken than with the whole table. A test repeats it
-(`tests/system_tests/test_planted_rules.py`). Broken rules have the names of the checkers.
+(`tests/system_tests/planted/test_rules.py`). Broken rules have the names of the checkers.
 
 - *goes red*: rules that are broken only without the row;
 - *no longer found*: the bounce is one that history knows to be broken, and without the row the

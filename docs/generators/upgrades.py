@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from system_tests.matrix_markdown import render_page
-from system_tests.matrix_store import read
+from system_tests.matrix.markdown import render_page
+from system_tests.matrix.store import read
 
 _STORED = Path(__file__).resolve().parents[1] / "upgrades.json"
 

@@ -1,7 +1,9 @@
 """docs/wire.md: the layouts of both blobs, Kafka's and ours, printed from the two tables."""
 
-from encoding.native import MAX_KEYS
-from encoding.native_schema import (
+from encoding.kafka.compiled import array_of
+from encoding.kafka.schema import KAFKA_VERSIONS, KINDS, STRUCTURES, Field, rows_of
+from encoding.native.body import MAX_KEYS
+from encoding.native.schema import (
     EMULATED_VERSIONS,
     MAGIC,
     MAX_SUBTOPOLOGIES,
@@ -12,8 +14,6 @@ from encoding.native_schema import (
     READABLE_SINCE,
     NativeField,
 )
-from encoding.plan import array_of
-from encoding.schema import KAFKA_VERSIONS, KINDS, STRUCTURES, Field, rows_of
 
 _TYPES = (
     ("`int8`, `int32`, `int64`", "signed, big-endian"),
@@ -36,7 +36,7 @@ _INTRODUCTION = {
 
 _TOP = """# The wire, field by field
 
-Printed by `python -m docs.generate` from `encoding/schema.py` and `encoding/native_schema.py`.
+Printed by `python -m docs.generate` from `encoding/kafka/schema.py` and `encoding/native/schema.py`.
 
 Versions 1 to 11 are Kafka's: byte-exact with Kafka Streams 0.10.0 to 4.3, without framing, without
 checksum, big-endian. Bytes behind the last field of a version are ignored by every reader; a

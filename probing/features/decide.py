@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from probing.features.numbers import UpdateNumbers
 from probing.features.rules import UpdateRule, first_update_rule
 from probing.features.update import (
     Change,
@@ -20,6 +19,7 @@ from probing.features.update import (
     UpdateRequest,
     UpdateResult,
 )
+from probing.features.update_facts import UpdateNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from probing.features.numbers import UpdateNumbers
 from probing.features.update import UpdateError, UpdateKind, UpdateModel
+from probing.features.update_facts import UpdateNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

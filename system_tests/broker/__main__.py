@@ -9,7 +9,7 @@ import sys
 import click
 
 from assignor.cli import BadInput, Command, SurroundingsFailed, format_option
-from assignor.cli.extras import absent_extra
+from assignor.cli.toolkit import absent_extra
 from system_tests import broker as door
 from system_tests.broker.config import TEST_COORDINATOR, BrokerConfig
 from system_tests.coordinator import CoordinatorConfig

@@ -10,15 +10,15 @@ import logging
 from typing import Any
 
 from system_tests.broker.cluster import Cluster
-from system_tests.broker.cluster_handlers import CLUSTER_HANDLERS
 from system_tests.broker.faults import Fault, RecordedRequest
-from system_tests.broker.feature_handlers import FEATURE_HANDLERS
-from system_tests.broker.group_handlers import GROUP_HANDLERS
-from system_tests.broker.handlers import Call, DropConnectionError, merge
-from system_tests.broker.offset_handlers import OFFSET_HANDLERS
-from system_tests.broker.record_handlers import RECORD_HANDLERS
-from system_tests.broker.refusals import refuse
-from system_tests.broker.topic_handlers import TOPIC_HANDLERS
+from system_tests.broker.handlers.cluster import CLUSTER_HANDLERS
+from system_tests.broker.handlers.features import FEATURE_HANDLERS
+from system_tests.broker.handlers.groups import GROUP_HANDLERS
+from system_tests.broker.handlers.offsets import OFFSET_HANDLERS
+from system_tests.broker.handlers.records import RECORD_HANDLERS
+from system_tests.broker.handlers.refusals import refuse
+from system_tests.broker.handlers.table import Call, DropConnectionError, merge
+from system_tests.broker.handlers.topics import TOPIC_HANDLERS
 from system_tests.broker.wire import (
     UNSUPPORTED_VERSION,
     FrameError,

@@ -1,7 +1,7 @@
 """The classic group coordinator as a sans-IO state machine: requests and time in, effects out."""
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
-from system_tests.coordinator.coordinator import Coordinator
+from system_tests.coordinator.group import Group, Member
+from system_tests.coordinator.machine import Coordinator
 from system_tests.coordinator.types import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
@@ -11,9 +11,11 @@ from system_tests.coordinator.types import (
     CommittedOffset,
     CoordinatorConfig,
     Effects,
+    ErrorCode,
     EventKind,
     GroupDescription,
     GroupEvent,
+    GroupState,
     Heartbeat,
     HeartbeatAnswer,
     JoinAnswer,
@@ -44,6 +46,7 @@ __all__ = [
     "Effects",
     "ErrorCode",
     "EventKind",
+    "Group",
     "GroupDescription",
     "GroupEvent",
     "GroupState",
@@ -56,6 +59,7 @@ __all__ = [
     "LeaveGroup",
     "LeavingMember",
     "LeftMember",
+    "Member",
     "MemberDescription",
     "OffsetKey",
     "Protocol",

@@ -9,8 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
-from system_tests.coordinator.types import CommittedOffset, JoinedMember, OffsetKey, Protocol
+from system_tests.coordinator.types import (
+    CommittedOffset,
+    ErrorCode,
+    GroupState,
+    JoinedMember,
+    OffsetKey,
+    Protocol,
+)
 
 NEVER = 2**63 - 1
 

@@ -5,7 +5,6 @@ with *unchanged* bytes gets its current generation back and no rebalance happens
 forced rejoin must change the bytes); a leader that joins again always starts one.
 """
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.group import Group, Member
 from system_tests.coordinator.rebalance import (
     drop_member,
@@ -15,7 +14,14 @@ from system_tests.coordinator.rebalance import (
 )
 from system_tests.coordinator.static import replace_static_member
 from system_tests.coordinator.turn import Turn
-from system_tests.coordinator.types import UNKNOWN_MEMBER_ID, EventKind, JoinAnswer, JoinGroup
+from system_tests.coordinator.types import (
+    UNKNOWN_MEMBER_ID,
+    ErrorCode,
+    EventKind,
+    GroupState,
+    JoinAnswer,
+    JoinGroup,
+)
 
 
 def check_join_request(turn: Turn, request: JoinGroup) -> ErrorCode:

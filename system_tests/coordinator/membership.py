@@ -1,12 +1,13 @@
 """Staying and going: heartbeats, sessions that run out, members that leave."""
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.group import Group
 from system_tests.coordinator.rebalance import remove_member, settle_after_removal
 from system_tests.coordinator.turn import Turn, disarm_session
 from system_tests.coordinator.types import (
     UNKNOWN_MEMBER_ID,
+    ErrorCode,
     EventKind,
+    GroupState,
     Heartbeat,
     HeartbeatAnswer,
     LeaveAnswer,

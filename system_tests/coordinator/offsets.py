@@ -6,7 +6,6 @@ does not run out within an experiment.
 
 from collections.abc import Iterable, Mapping
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.group import Group
 from system_tests.coordinator.turn import Turn
 from system_tests.coordinator.types import (
@@ -14,7 +13,9 @@ from system_tests.coordinator.types import (
     CommitAnswer,
     CommitOffsets,
     CommittedOffset,
+    ErrorCode,
     EventKind,
+    GroupState,
     OffsetKey,
 )
 

@@ -6,11 +6,10 @@ PreparingRebalance --everybody joined, or the deadline--> CompletingRebalance (o
 ```
 """
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.group import NEVER, Group, Member
 from system_tests.coordinator.storage import store
 from system_tests.coordinator.turn import Turn
-from system_tests.coordinator.types import EventKind, JoinAnswer, SyncAnswer
+from system_tests.coordinator.types import ErrorCode, EventKind, GroupState, JoinAnswer, SyncAnswer
 
 
 def maybe_prepare_rebalance(turn: Turn, group: Group, reason: str) -> None:

@@ -8,7 +8,6 @@ an answer that was computed for its former self.
 
 from dataclasses import replace
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.group import Group, Member
 from system_tests.coordinator.rebalance import (
     generation_answer,
@@ -17,7 +16,14 @@ from system_tests.coordinator.rebalance import (
 )
 from system_tests.coordinator.storage import store
 from system_tests.coordinator.turn import Turn
-from system_tests.coordinator.types import EventKind, JoinAnswer, JoinGroup, SyncAnswer
+from system_tests.coordinator.types import (
+    ErrorCode,
+    EventKind,
+    GroupState,
+    JoinAnswer,
+    JoinGroup,
+    SyncAnswer,
+)
 
 
 def replace_static_member(

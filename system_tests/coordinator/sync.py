@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from system_tests.coordinator.codes import ErrorCode, GroupState
 from system_tests.coordinator.group import NEVER, Group
 from system_tests.coordinator.rebalance import fail_syncs, maybe_prepare_rebalance
 from system_tests.coordinator.storage import store
 from system_tests.coordinator.turn import Turn
-from system_tests.coordinator.types import EventKind, SyncAnswer, SyncGroup
+from system_tests.coordinator.types import ErrorCode, EventKind, GroupState, SyncAnswer, SyncGroup
 
 
 def sync(turn: Turn, group: Group, request: SyncGroup, token: object) -> None:

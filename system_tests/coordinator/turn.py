@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from system_tests.coordinator.codes import ErrorCode
 from system_tests.coordinator.group import NEVER, Group, Member
 from system_tests.coordinator.types import (
     Answer,
     CoordinatorConfig,
     Effects,
+    ErrorCode,
     EventKind,
     GroupEvent,
     JoinAnswer,

@@ -1,7 +1,7 @@
 """Every order in which a small group can be bounced, instead of one that was drawn."""
 
 from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
-from system_tests.explore.report import document, lines_of, runbook
+from system_tests.explore.report import document, lines_of, runbook, wanted
 from system_tests.explore.search import Bounds, Explored, Found, explore
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "issue_of",
     "lines_of",
     "runbook",
+    "wanted",
 ]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from system_tests.coordinator import EventKind, GroupEvent
-from system_tests.sim import Broken
-from system_tests.sim.happenings import Answered, Cause, Ended, Happening, Took
+from system_tests.sim import Answered, Broken, Cause, Ended, Happening, Took
 
 _Kind = TypeVar("_Kind")
 _FOLLOWUP_ON_THE_WIRE = 7

@@ -26,13 +26,11 @@ from encoding import (
     decode_subscription,
 )
 from probing import MemberState
-from system_tests.coordinator import JoinGroup, LeaveGroup, SyncGroup
-from system_tests.coordinator.group import Group, Member
+from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
 from system_tests.explore.moves import Progress
 from system_tests.explore.world import StillWorld
 from system_tests.sim import Evidence
-from system_tests.sim.thread import StreamThread
-from system_tests.sim.wire import read_assignment, read_subscription
+from system_tests.sim.world import StreamThread, read_assignment, read_subscription
 
 Numbers = frozenset[int]
 _PARTITION = itemgetter(1)  # of a task or a topic partition alike

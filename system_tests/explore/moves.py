@@ -23,7 +23,7 @@ from typing import NamedTuple
 from system_tests.coordinator import GroupState, JoinGroup, SyncGroup
 from system_tests.explore.world import StillWorld
 from system_tests.sim import Pending, Plan
-from system_tests.sim.thread import Phase, StreamThread
+from system_tests.sim.world import Phase, StreamThread
 
 DELIVER, BEAT, FIRE, EXPIRE, DUE = "deliver", "beat", "fire", "expire", "due"
 STOP, START, CRASH, RESTART = "stop", "start", "crash", "start again"

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from system_tests.explore.issues import ISSUES
 from system_tests.explore.moves import CRASH, OPERATOR, RESTART, STOP, Move
 from system_tests.explore.search import Bounds, Explored, Found, first_node, replay
-from system_tests.sim import Plan, trace_lines
-from system_tests.sim.happenings import Happening
+from system_tests.sim import Happening, Plan, trace_lines
 
 
 def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from system_tests.explore.cycles import endless, way_round
 from system_tests.explore.issues import Finding, issue_of
 from system_tests.explore.key import Key, Keys
+from system_tests.explore.liveness import endless, judge, way_round
 from system_tests.explore.moves import (
     OPERATOR,
     Move,
@@ -24,10 +24,8 @@ from system_tests.explore.moves import (
     operator_moves,
     send_at_once,
 )
-from system_tests.explore.rest import judge
 from system_tests.explore.world import StillWorld, still_setup
-from system_tests.sim import Broken, Evidence, Plan, check_step
-from system_tests.sim.happenings import Answered, Happening
+from system_tests.sim import Answered, Broken, Evidence, Happening, Plan, check_step
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000

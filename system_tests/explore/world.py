@@ -8,15 +8,18 @@ and waits. See `moves` for which orders are told apart.
 from collections.abc import Hashable, Sequence
 from typing import Self
 
-from system_tests.coordinator import CoordinatorConfig, JoinedMember, LeaveGroup
-from system_tests.coordinator.group import Group
+from system_tests.coordinator import CoordinatorConfig, Group, JoinedMember, LeaveGroup
 from system_tests.sim import Pending, World, WorldSetup
-from system_tests.sim.behaviour import Behaviour
-from system_tests.sim.consumer import GROUP, beat
-from system_tests.sim.disk import StateRates
-from system_tests.sim.leading import LeaderPlace, Led
-from system_tests.sim.setup import INSTANCE
-from system_tests.sim.thread import StreamThread
+from system_tests.sim.world import (
+    GROUP,
+    INSTANCE,
+    Behaviour,
+    LeaderPlace,
+    Led,
+    StateRates,
+    StreamThread,
+    beat,
+)
 
 _KEPT = 8_192  # answers of leaders; a search that goes by actions asks again soon
 _LOCAL = frozenset({"answer", "poll"})

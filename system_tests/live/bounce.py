@@ -12,19 +12,19 @@ from random import Random
 from time import monotonic
 
 from probing import find_release
-from system_tests.live.crew import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
+from system_tests.live.environment import open_world
 from system_tests.live.events import Report
+from system_tests.live.evidence.ownership import Incarnation
+from system_tests.live.evidence.records import processed_counts
+from system_tests.live.evidence.steps import ProbingStep, probing_steps
+from system_tests.live.evidence.verdict import Evidence, Verdict, judge, version_bound
 from system_tests.live.group import unsettled_reason
 from system_tests.live.hold_back import HeldGroup, raise_and_lower
 from system_tests.live.order import bounce_order, find_member, member_names
-from system_tests.live.ownership import Incarnation
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.processes import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
 from system_tests.live.producer import WordProducer
-from system_tests.live.records import processed_counts
 from system_tests.live.replacing import replace_brokers
-from system_tests.live.steps import ProbingStep, probing_steps
-from system_tests.live.verdict import Evidence, Verdict, judge, version_bound
-from system_tests.live.world import open_world
 from system_tests.trace import Symbol
 
 _GRACE_S = 1.0

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from assignor import AnswersDecided, MemberFailed, RejoinRequested, SubscriptionWritten
+from assignor.observe import AnswersDecided, MemberFailed, RejoinRequested, SubscriptionWritten
 
 __all__ = [
     "EVENTS",
@@ -113,7 +113,7 @@ class OffsetsCommitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeganAgain:
-    """The client went back to its bootstrap servers; `rule` as in `probing.rebootstrap`."""
+    """The client went back to its bootstrap servers; `rule` as in `probing.rebootstrap.machine`."""
 
     rule: str
     why: str

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from encoding import KAFKA_VERSIONS
 from probing import find_release
 from probing.features import ASSIGNMENT_PROTOCOL
-from system_tests.live.crew import Crew, NotInTimeError
+from system_tests.live.environment import World
 from system_tests.live.plan import Stage
-from system_tests.live.world import World
+from system_tests.live.processes import Crew, NotInTimeError
 
 HELD_VERSION = max(KAFKA_VERSIONS)
 """What a group that holds back writes: a program that knows no other version can lead it."""

@@ -11,9 +11,9 @@ from typing import Any, Self
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from assignor.adapters.rebootstrap_kafka_python import supervise
+from assignor.adapters.rebootstrap.kafka_python import supervise
+from system_tests.live.environment import World
 from system_tests.live.plan import LiveOptions
-from system_tests.live.world import World
 
 _WORDS = (b"bounce", b"group", b"leader", b"member", b"probe", b"task", b"version")
 _FLUSH_S = 10.0

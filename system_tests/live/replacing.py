@@ -2,9 +2,9 @@
 
 from time import monotonic
 
-from system_tests.live.crew import Crew
+from system_tests.live.environment import World
 from system_tests.live.events import BeganAgain
-from system_tests.live.world import World
+from system_tests.live.processes import Crew
 
 
 def replace_brokers(crew: Crew, world: World, limit_s: float) -> None:

@@ -20,10 +20,10 @@ from typing import Any
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from system_tests.errors import SurroundingsError
 from system_tests.real.jars import broker_jars
 from system_tests.real.java import find_java
 from system_tests.real.properties import server_properties
-from system_tests.surroundings import SurroundingsError
 
 _HOST = "127.0.0.1"
 _CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -98,7 +98,7 @@ class RealBroker:
         with self._log.open("ab") as log:
             self._keeper = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "system_tests.real.keeper", str(self._folder)),
+                    *(sys.executable, "-m", "system_tests.real.guard", str(self._folder)),
                     *(*self._command(), "kafka.Kafka", str(self._properties)),
                 ],
                 stdin=subprocess.PIPE,

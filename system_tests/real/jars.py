@@ -21,8 +21,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from probing import RELEASES, ReleaseError, find_release
+from system_tests.errors import SurroundingsError
 from system_tests.real.java import find_java
-from system_tests.surroundings import SurroundingsError
 
 FOLDER_VARIABLE = "STREAMS_REBALANCE_JARS"
 SETTINGS_VARIABLE = "STREAMS_REBALANCE_IVY_SETTINGS"

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from system_tests.surroundings import SurroundingsError
+from system_tests.errors import SurroundingsError
 
 OLDEST_JAVA = 17
 _VERSION_S = 30

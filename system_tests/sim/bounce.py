@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from probing import Bounce as Stage
 from system_tests.rebalances import Rebalances
-from system_tests.sim.behaviour import find_program
 from system_tests.sim.checkers import Broken, check_trace
 from system_tests.sim.cost import Cost, cost_of
-from system_tests.sim.happenings import Happening, Settled, Unsettled
-from system_tests.sim.known import known_issues
+from system_tests.sim.events import Happening, Settled, Unsettled
+from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
     check_final_versions,
     check_settles,
@@ -31,8 +30,9 @@ from system_tests.sim.plan import (
     shape_of,
     version_bound,
 )
-from system_tests.sim.setup import Network, WorldSetup
-from system_tests.sim.world import World
+from system_tests.sim.world.behaviour import find_program
+from system_tests.sim.world.setup import Network, WorldSetup
+from system_tests.sim.world.simulation import World
 
 _SETTLE_MS = 1_200_000
 _FAULT_CHANCE = 0.3

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import EventKind, GroupEvent
-from system_tests.sim.happenings import (
+from system_tests.sim.events import (
     Answered,
     Cause,
     Ended,

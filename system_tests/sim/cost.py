@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from encoding import TopicPartition
-from system_tests.sim.happenings import Answered, Ended, Gave, Happening, Settled, Took, Wrote
+from system_tests.sim.events import Answered, Ended, Gave, Happening, Settled, Took, Wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.rebalances import Rebalances
 from system_tests.sim.checkers import Broken
-from system_tests.sim.happenings import Cause, Happening, Settled, Unsettled
+from system_tests.sim.events import Cause, Happening, Settled, Unsettled
 
 _MEMBERSHIP, _VERSION, _FOLLOWUP = "membership", "version", "followup"
 _CAUSE_BY_REASON = {

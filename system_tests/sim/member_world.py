@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from encoding import TaskId
 from system_tests.coordinator import JoinedMember
-from system_tests.sim.behaviour import Behaviour
-from system_tests.sim.disk import Disk
-from system_tests.sim.happenings import Ended
-from system_tests.sim.leading import LeaderPlace, Led, lead
-from system_tests.sim.setup import WorldSetup, make_application
-from system_tests.sim.thread import Phase, StreamThread
-from system_tests.sim.transport import Transport
+from system_tests.sim.events import Ended
+from system_tests.sim.world.behaviour import Behaviour
+from system_tests.sim.world.disk import Disk
+from system_tests.sim.world.leading import LeaderPlace, Led, lead
+from system_tests.sim.world.setup import WorldSetup, make_application
+from system_tests.sim.world.thread import Phase, StreamThread
+from system_tests.sim.world.transport import Transport
 
 
 class MemberWorld(Transport):

@@ -1,11 +1,12 @@
 """From what happened to the lines of the trace: seven symbols, one lane a thread."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.sim.bounce import Outcome
-from system_tests.sim.happenings import (
+from system_tests.sim.events import (
     Answered,
     Ended,
     Happened,
@@ -170,3 +171,29 @@ def replay_command(outcome: Outcome) -> str:
     parts += ["--offline"] if asked.offline else []
     parts += ["--force"] if asked.force else []
     return " ".join(parts)
+
+
+def outcome_document(outcome: Outcome) -> dict[str, object]:
+    """One bounce as plain types with stable names."""
+    return {
+        "seed": outcome.options.seed,
+        "from": outcome.plan.old,
+        "to": outcome.plan.new,
+        "stages": [
+            {"release": stage.release, "upgrade_from": stage.upgrade_from}
+            for stage in outcome.plan.stages
+        ],
+        "ok": outcome.ok,
+        "broken": [asdict(broken) for broken in outcome.broken],
+        "known": list(outcome.known),
+        "rebalances": {
+            "total": outcome.rebalances.total,
+            "membership": len(outcome.rebalances.membership),
+            "version": len(outcome.rebalances.version),
+            "followup": len(outcome.rebalances.followup),
+            "repeated": len(outcome.rebalances.repeated),
+            "version_bound": outcome.version_bound,
+        },
+        "cost": asdict(outcome.cost),
+        "replay": replay_command(outcome),
+    }

@@ -1,11 +1,13 @@
 """What one experiment is asked to do, and the path that follows from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from probing import RELEASES, Bounce, Release
-from system_tests.sim.behaviour import behaviour_of, find_program
-from system_tests.sim.known import Shape, known_issues, path_between
-from system_tests.sim.scheduler import Scheduler
+from system_tests.sim.known_issues import Shape, known_issues, path_between
+from system_tests.sim.world.behaviour import behaviour_of, find_program
+from system_tests.sim.world.scheduler import Scheduler
 
 FAULTS = (
     "drop",
@@ -167,3 +169,45 @@ def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
         "history knows something against every pair of releases in such a group; name both with"
         " --from and --to, or leave a fault out"
     )
+
+
+def read_options(given: Mapping[str, Any]) -> BounceOptions:
+    """Check what can be checked before anything runs.
+
+    Args:
+        given: seed, old, new, members, threads, static, partitions, offline, force as in
+            `BounceOptions`, and `faults` as text: none, all, or a comma separated list.
+
+    Raises:
+        OptionError: an unknown fault, or options that do not fit together.
+        ReleaseError: no such release.
+    """
+    words = [word.strip() for word in given["faults"].split(",") if word.strip()]
+    # A failover may fence a static member for good: that is known, and must be asked for by name.
+    everything = [f for f in FAULTS if not (given["static"] and f == "coordinator")]
+    faults = (
+        frozenset() if words == ["none"] else frozenset(everything if words == ["all"] else words)
+    )
+    unknown = sorted(faults - set(FAULTS))
+    if unknown:
+        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {', '.join(FAULTS)}")
+    if faults and given["offline"]:
+        raise OptionError("--faults strike while members are bounced; leave --offline out")
+    options = BounceOptions(
+        seed=given["seed"] or 0,
+        old=given["old"],
+        new=given["new"],
+        members=given["members"],
+        threads=given["threads"],
+        static=given["static"],
+        partitions=given["partitions"],
+        faults=faults,
+        offline=given["offline"],
+        force=given["force"],
+    )
+    for name in (options.old, options.new):
+        if name is not None:
+            find_program(name)
+    if options.old is not None and options.new is not None:
+        plan_bounce(options)
+    return options

@@ -1,5 +1,18 @@
-"""The soak: a group disturbed for an hour, and what it cost: nothing lost, nothing that grows.
+"""The soak: a group disturbed for an hour; nothing may be lost, nothing may grow."""
 
-`draw_schedule` says what happens when, `Soak` does it to real processes, `Tally` counts in constant
-memory, `Gauges` watch memory and descriptors, and the verdict is a set of pure functions.
-"""
+from system_tests.soak.journal import Journal
+from system_tests.soak.options import SPARE_LANES, SoakOptions
+from system_tests.soak.report import outcome_document, outcome_json, summary_lines
+from system_tests.soak.run import Soak
+from system_tests.soak.verdict import judge_soak
+
+__all__ = [
+    "SPARE_LANES",
+    "Journal",
+    "Soak",
+    "SoakOptions",
+    "judge_soak",
+    "outcome_document",
+    "outcome_json",
+    "summary_lines",
+]

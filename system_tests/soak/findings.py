@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from system_tests.live.records import Coverage
+from system_tests.live.evidence import Coverage
 from system_tests.soak.gauges import Growth
 from system_tests.soak.tally import Window
 

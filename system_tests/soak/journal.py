@@ -7,7 +7,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from system_tests.surroundings import SurroundingsError
+from system_tests.errors import SurroundingsError
 
 
 class Journal:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from system_tests.live.order import CLIENTS, MIXED, member_names
-from system_tests.live.plan import LiveOptions
+from system_tests.live import CLIENTS, MIXED, LiveOptions, member_names
 
 NATIVE = "native"
 """The release of this program, which the group begins with and long-lived members keep."""

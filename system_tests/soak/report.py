@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 
-from system_tests.live.verdict import Verdict
+from system_tests.live.evidence import Verdict
 from system_tests.soak.findings import SoakOutcome
 from system_tests.soak.gauges import MIB, Growth
 from system_tests.soak.options import SoakOptions

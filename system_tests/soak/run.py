@@ -9,20 +9,24 @@ from threading import Event
 from time import monotonic
 
 from probing import find_release
-from system_tests.live.crew import Crew, MemberDiedError, NotInTimeError, Screen
-from system_tests.live.group import unsettled_reason
-from system_tests.live.plan import Stage
-from system_tests.live.producer import WordProducer
-from system_tests.soak.books import Books
+from system_tests.live import (
+    Crew,
+    MemberDiedError,
+    NotInTimeError,
+    Screen,
+    Stage,
+    WordProducer,
+    unsettled_reason,
+)
+from system_tests.soak.disturbances import now_ms, strike
+from system_tests.soak.environment import Ground, open_ground
 from system_tests.soak.findings import SoakOutcome, Trouble, rebalances_of
 from system_tests.soak.gauges import Gauges
 from system_tests.soak.journal import Journal
 from system_tests.soak.options import NATIVE, WARM_UP_S, SoakOptions
+from system_tests.soak.running_log import Books
 from system_tests.soak.schedule import Disturbance, Kind, draw_schedule
-from system_tests.soak.stream import Written
-from system_tests.soak.strikes import now_ms, strike
-from system_tests.soak.tally import Stall, Tally
-from system_tests.soak.world import Ground, open_ground
+from system_tests.soak.tally import Stall, Tally, Written
 
 _GRACE_S = 1.0
 _BEHIND_S = 2.0

@@ -11,7 +11,7 @@ from enum import StrEnum
 from random import Random
 
 from probing import RELEASES
-from system_tests.live.path import PathError, Switches, plan_path
+from system_tests.live import PathError, Switches, plan_path
 from system_tests.soak.options import NATIVE, SoakOptions
 
 

@@ -5,11 +5,13 @@ settled group to the next, judged then by the functions that judge a live bounce
 for what the next judgement begins with: who owns what since when, and the last generation of each.
 """
 
+import threading
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from system_tests.live.events import (
+from system_tests.live import (
     AnswersDecided,
     AssignmentTaken,
     OffsetsCommitted,
@@ -17,17 +19,62 @@ from system_tests.live.events import (
     RecordsProcessed,
     Report,
 )
-from system_tests.live.ownership import (
+from system_tests.live.evidence import (
+    Coverage,
     DoubleOwnership,
     Incarnation,
     OwnershipInterval,
+    count_rebalances,
     double_ownerships,
     ownership_intervals,
 )
-from system_tests.live.rebalances import count_rebalances
-from system_tests.live.records import Coverage
 from system_tests.rebalances import Rebalances
-from system_tests.soak.stream import Written
+
+
+class Written:
+    """The end of each partition, and since when the records that nobody has done yet are there.
+
+    The producer's thread notes, the main thread asks. An acknowledgement may come after the record
+    was processed already; it waited for no time then.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self._lock = threading.Lock()
+        self._ends = dict.fromkeys(range(partitions), 0)
+        self._done = dict.fromkeys(range(partitions), 0)
+        self._waiting: dict[int, deque[tuple[int, float]]] = {p: deque() for p in range(partitions)}
+        self.acknowledged = 0
+
+    def note(self, partition: int, offset: int, at_ms: float) -> None:
+        """A record was acknowledged."""
+        with self._lock:
+            self.acknowledged += 1
+            self._ends[partition] = max(self._ends[partition], offset + 1)
+            if offset >= self._done[partition]:
+                self._waiting[partition].append((offset, at_ms))
+
+    def take(self, partition: int, last_offset: int, began_ms: float) -> float:
+        """A batch was processed; return for how many ms its oldest record had waited."""
+        oldest_ms = began_ms
+        with self._lock:
+            self._done[partition] = max(self._done[partition], last_offset + 1)
+            waiting = self._waiting[partition]
+            while waiting and waiting[0][0] <= last_offset:
+                oldest_ms = min(oldest_ms, waiting.popleft()[1])
+        return began_ms - oldest_ms
+
+    def ends(self) -> dict[int, int]:
+        """Return, per partition, the offset after the last acknowledged one.
+
+        All below it are records: a broker hands out offsets without holes.
+        """
+        with self._lock:
+            return dict(self._ends)
+
+    def behind(self) -> int:
+        """Return how many acknowledged records wait."""
+        with self._lock:
+            return sum(len(waiting) for waiting in self._waiting.values())
 
 
 class OffsetRuns:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from system_tests.live.verdict import Check, Verdict
+from system_tests.live.evidence import Check, Verdict
 from system_tests.soak.findings import Figures, SoakOutcome, Trouble
 from system_tests.soak.gauges import Growth
 

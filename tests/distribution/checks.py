@@ -38,7 +38,7 @@ CLIENTS = {"kafka", "aiokafka", "confluent_kafka", "prometheus_client"}
 HEAVY = CLIENTS | {"pyspark", "pyarrow", "py4j", "plotly", "jpype", "pandas", "pytest"}
 # Its rooms are made of a client, and it is entered by name only.
 MADE_OF_A_CLIENT = ("system_tests.real",)
-COMMANDS = ("assignor.cli", "assignor.cli.main", "spark_assign.cli", "system_tests.cli")
+COMMANDS = ("assignor.cli", "assignor.cli.main", "spark_assign.cli.main", "system_tests.cli.main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +129,13 @@ WITH = {
             status=3,
             complains="127.0.0.1:1",
         ),
-        Check(run="", code="from assignor.adapters.kafka_python import StreamsAssignor"),
+        Check(run="", code="from assignor.adapters.kafka_python.assignor import StreamsAssignor"),
     ),
-    "aiokafka": (Check(run="", code="from assignor.adapters.aiokafka import StreamsAssignor"),),
+    "aiokafka": (
+        Check(run="", code="from assignor.adapters.aiokafka.assignor import StreamsAssignor"),
+    ),
     "confluent": (Check(run="", code="import confluent_kafka"),),
-    "metrics": (Check(run="", code="from assignor.observe_prometheus import PrometheusHook"),),
+    "metrics": (Check(run="", code="from assignor.observe.prometheus import PrometheusHook"),),
     "report": (_asks("rolling-bounce simulate --seed 7 --report bounce.html", ""),),
     "soak": (Check(run="", code="import psutil"),),
     "spark": (

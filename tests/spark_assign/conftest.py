@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from spark_assign.errors import SparkUnavailable
-from spark_assign.session import session
+from spark_assign.cli.session import session
+from spark_assign.tables.errors import SparkUnavailable
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from assignor.embedding import ProcessDirectory, StateDirectoryLocked
 from assignor.stores import StoreError
 from encoding import TaskId
-from probing import PersistedSettings
+from probing.persisted_formats import PersistedSettings
 
 OTHER = """
 import sys

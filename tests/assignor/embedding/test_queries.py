@@ -7,7 +7,7 @@ from kafka.partitioner.default import murmur2 as reference
 
 from assignor import MissingSourceTopic
 from assignor.embedding import key_hosts, murmur2, partition_for_key
-from assignor.routing import Routing
+from assignor.rebalance.routing_view import Routing
 from encoding import HostInfo, PartitionsByHost, TopicPartition
 
 ONE, TWO = HostInfo("one", 1), HostInfo("two", 2)

@@ -1,0 +1,30 @@
+"""Questions to live clusters by kafka-python: groups, offsets, feature levels, level topics."""
+
+from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
+from assignor.adapters.admin.features import read_features, update_features
+from assignor.adapters.admin.groups import describe_group
+from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
+from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
+from assignor.adapters.admin.level_topic import FeatureTopic
+from assignor.adapters.admin.probe import parse_servers
+from assignor.adapters.admin.properties import client_settings, read_properties, whole_number
+
+__all__ = [
+    "Admin",
+    "BrokerError",
+    "ClusterFeature",
+    "FeatureTopic",
+    "GroupLevels",
+    "NotAuthorized",
+    "Target",
+    "client_settings",
+    "describe_group",
+    "look_at_all_groups",
+    "look_at_group",
+    "open_admin",
+    "parse_servers",
+    "read_features",
+    "read_properties",
+    "update_features",
+    "whole_number",
+]

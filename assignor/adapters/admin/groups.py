@@ -1,0 +1,250 @@
+"""Questions about groups to a live cluster, answered with the values of `assignor.inspection.group`.
+
+kafka-python's own methods show user data as escaped text, so the requests are sent as they are and
+the bytes are kept. What may be forbidden beside the group itself (offsets, topics, settings) is
+given up with a sentence; the group is shown all the same.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafka import TopicPartition as KafkaPartition
+from kafka.admin import KafkaAdminClient
+from kafka.errors import BrokerResponseError, IncompatibleBrokerVersion, for_code
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.inspection import ClusterFacts, DescribedGroup, DescribedMember, TopicFacts
+from encoding import TopicPartition
+
+_GROUP_ID_NOT_FOUND: Final = 69
+_OFFSETS_TOPIC: Final = "__consumer_offsets"
+_TOPIC_RESOURCE: Final = 2
+_LIMIT_NAME: Final = "max.message.bytes"
+_LATEST: Final = -1
+_MOVED: Final = (3, 5, 6, 9)
+"""Error codes of a partition whose leader is on its way to another broker."""
+
+
+def list_groups(admin: Admin) -> list[DescribedGroup]:
+    """Every group of the cluster, sorted, without members; types and states where told.
+
+    Raises:
+        BrokerError, NotAuthorized: see `Admin.ask`.
+    """
+
+    async def ask(client: KafkaAdminClient) -> list[DescribedGroup]:
+        manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+        found = {}
+        for broker in manager.cluster.brokers():
+            response = await manager.send(ListGroupsRequest(min_version=0), node_id=broker.node_id)
+            _raise(response.error_code)
+            for row in response.groups:
+                found[row.group_id] = DescribedGroup(
+                    group_id=row.group_id,
+                    state=str(row.group_state or ""),
+                    protocol_type=str(row.protocol_type or ""),
+                    group_type=str(row.group_type or "").lower(),
+                )
+        return [found[group_id] for group_id in sorted(found)]
+
+    return admin.ask("list the groups", ask)
+
+
+def describe_group(admin: Admin, group_id: str) -> DescribedGroup:
+    """One group with the bytes of its members; one that is not known is `Dead`.
+
+    Raises:
+        BrokerError, NotAuthorized: see `Admin.ask`.
+    """
+
+    async def ask(client: KafkaAdminClient) -> DescribedGroup:
+        manager = client._manager  # noqa: SLF001 as above
+        try:
+            nodes = await client._find_coordinator_ids([group_id])  # noqa: SLF001 as above
+            request = DescribeGroupsRequest(
+                groups=[group_id], include_authorized_operations=False, max_version=5
+            )
+            row = (await manager.send(request, node_id=nodes[group_id])).groups[0]
+            _raise(row.error_code, fine=(_GROUP_ID_NOT_FOUND,))
+        except BrokerResponseError:
+            # The coordinator may have moved: find it again when asked again.
+            manager.cluster._coordinators.clear()  # noqa: SLF001 the client has no other way
+            raise
+        return _group(row)
+
+    return admin.ask(f"describe group {group_id}", ask)
+
+
+def cluster_facts(
+    admin: Admin, group_id: str, topics_of: Callable[[Iterable[str]], set[str]]
+) -> ClusterFacts:
+    """What the cluster says beside the group: topics, offsets, the limit of the group's record.
+
+    Args:
+        admin: whom to ask.
+        group_id: the group.
+        topics_of: picks the topics that belong to the group out of all names.
+
+    Raises:
+        BrokerError: the cluster does not answer any more.
+    """
+    unknown: list[str] = []
+    topics = _allowed(unknown, {}, lambda: _topics(admin, topics_of))
+    committed = _allowed(unknown, {}, lambda: _committed(admin, group_id))
+    partitions = {
+        TopicPartition(topic, number)
+        for topic, facts in topics.items()
+        for number in range(facts.partitions)
+    }
+    ends = _allowed(unknown, {}, lambda: _end_offsets(admin, partitions))
+    limit = _allowed(unknown, None, lambda: _record_limit(admin))
+    return ClusterFacts(
+        topics=topics,
+        committed=committed,
+        end_offsets=ends,
+        record_limit=limit,
+        unknown=tuple(unknown),
+    )
+
+
+def _allowed(unknown: list[str], otherwise: Any, ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except NotAuthorized as error:
+        unknown.append(str(error))
+        return otherwise
+
+
+def _group(row: Any) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=str(row.group_id),
+        state=str(row.group_state or "Dead"),
+        protocol_type=str(row.protocol_type or ""),
+        protocol_name=str(row.protocol_data or ""),
+        members=tuple(
+            DescribedMember(
+                member_id=str(member.member_id),
+                instance_id=member.group_instance_id,
+                client_id=str(member.client_id),
+                client_host=str(member.client_host).removeprefix("/"),
+                metadata=bytes(member.member_metadata or b""),
+                assignment=bytes(member.member_assignment or b""),
+            )
+            for member in row.members
+        ),
+    )
+
+
+def _topics(admin: Admin, topics_of: Callable[[Iterable[str]], set[str]]) -> dict[str, TopicFacts]:
+    async def ask(client: KafkaAdminClient) -> dict[str, TopicFacts]:
+        request = MetadataRequest(topics=None, allow_auto_topic_creation=False, max_version=9)
+        answer = await client._manager.send(request)  # noqa: SLF001 as above
+        racks = {broker.node_id: broker.rack for broker in answer.brokers}
+        rows = {row.name: row for row in answer.topics if not row.error_code}
+        return {
+            name: TopicFacts(
+                partitions=len(rows[name].partitions), racks=_racks(rows[name].partitions, racks)
+            )
+            for name in sorted(topics_of(rows) & rows.keys())
+        }
+
+    return admin.ask("show the topics", ask)
+
+
+def _racks(rows: Sequence[Any], racks: Mapping[int, str | None]) -> dict[int, frozenset[str]]:
+    found = {}
+    for row in rows:
+        named = {racks.get(node) for node in row.replica_nodes}
+        if None not in named and named:
+            found[int(row.partition_index)] = frozenset(str(rack) for rack in named)
+    return found
+
+
+def _committed(admin: Admin, group_id: str) -> dict[TopicPartition, int]:
+    async def ask(client: KafkaAdminClient) -> dict[TopicPartition, int]:
+        found = await client._async_list_group_offsets({group_id: None})  # noqa: SLF001 as above
+        return {
+            TopicPartition(one.topic, one.partition): int(row.offset)
+            for one, row in found[group_id].items()
+        }
+
+    return admin.ask(f"show the offsets of group {group_id}", ask)
+
+
+def _end_offsets(admin: Admin, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
+    async def ask(client: KafkaAdminClient) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        wanted = [KafkaPartition(*one) for one in sorted(partitions)]
+        leaders = await client._async_get_leader_for_partitions(wanted)  # noqa: SLF001 as above
+        found: dict[TopicPartition, int] = {}
+        for node, own in sorted(leaders.items()):
+            response = await client._manager.send(_ends_request(own), node_id=node)  # noqa: SLF001 as above
+            for topic in response.topics:
+                for row in topic.partitions:
+                    # A partition that moves is asked for at the next look.
+                    _raise(row.error_code, fine=_MOVED)
+                    if not row.error_code:
+                        found[TopicPartition(topic.name, row.partition_index)] = int(row.offset)
+        return found
+
+    return admin.ask("show end offsets", ask)
+
+
+def _ends_request(partitions: Iterable[KafkaPartition]) -> ListOffsetsRequest:
+    topic_row = ListOffsetsRequest.ListOffsetsTopic
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    return ListOffsetsRequest(
+        isolation_level=0,
+        topics=[
+            topic_row(
+                name=topic,
+                partitions=[
+                    topic_row.ListOffsetsPartition(partition_index=number, timestamp=_LATEST)
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic.items()
+        ],
+        min_version=1,
+    )
+
+
+def _record_limit(admin: Admin) -> int | None:
+    """Greatest record of the topic that groups are kept in; None where it is not to be had."""
+
+    async def ask(client: KafkaAdminClient) -> int | None:
+        request = DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsRequest.DescribeConfigsResource(
+                    resource_type=_TOPIC_RESOURCE,
+                    resource_name=_OFFSETS_TOPIC,
+                    configuration_keys=[_LIMIT_NAME],
+                )
+            ]
+        )
+        try:
+            response = await client._manager.send(request)  # noqa: SLF001 as above
+        except IncompatibleBrokerVersion:
+            return None
+        for row in response.results:
+            _raise(row.error_code, fine=_MOVED)
+            for one in row.configs or ():
+                if one.name == _LIMIT_NAME and str(one.value).isdigit():
+                    return int(one.value)
+        return None
+
+    return admin.ask("describe the settings of the offsets topic", ask)
+
+
+def _raise(error_code: int, fine: Sequence[int] = ()) -> None:
+    if error_code and error_code not in fine:
+        raise for_code(error_code)
+
+
+__all__ = ["BrokerError", "NotAuthorized", "cluster_facts", "describe_group", "list_groups"]

@@ -1,0 +1,92 @@
+"""Where a member looks for finalized levels: its group's own log, or a feature of the cluster.
+
+Each look opens a client and closes it again; a member looks once a minute.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from assignor.adapters.admin.client import Target, open_admin
+from assignor.adapters.admin.features import read_features
+from assignor.adapters.admin.level_topic import FeatureTopic
+from probing.features import FinalizedLevels
+
+_NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
+
+
+class GroupLevels:
+    """The levels that `assignor features --group` finalizes, in the group's feature log.
+
+    Args:
+        bootstrap_servers: `host:port`, one or more with commas between.
+        group: the group's id.
+        settings: security settings of a kafka-python client.
+        timeout_ms: for one look.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        group: str,
+        *,
+        settings: Mapping[str, Any] = _NO_SETTINGS,
+        timeout_ms: int = 10_000,
+    ) -> None:
+        self._target = _target(bootstrap_servers, settings, timeout_ms)
+        self._group = group
+
+    def __call__(self) -> FinalizedLevels:
+        """Look.
+
+        Raises:
+            BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
+            StoreError: a later release wrote the log.
+        """
+        with open_admin(self._target) as admin:
+            return FeatureTopic(admin, self._group).look().state.levels
+
+
+class ClusterFeature:
+    """A feature of the brokers that switches levels of the group (KIP-584's client story).
+
+    Args:
+        bootstrap_servers: `host:port`, one or more with commas between.
+        feature: of the cluster, such as `transaction.version`.
+        levels: level of that feature -> level by feature of ours; the highest that is reached
+            counts, and below all of them nothing is finalized.
+        settings: security settings of a kafka-python client.
+        timeout_ms: for one look.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        feature: str,
+        levels: Mapping[int, Mapping[str, int]],
+        *,
+        settings: Mapping[str, Any] = _NO_SETTINGS,
+        timeout_ms: int = 10_000,
+    ) -> None:
+        self._target = _target(bootstrap_servers, settings, timeout_ms)
+        self._feature = feature
+        self._levels = {level: dict(ours) for level, ours in levels.items()}
+
+    def __call__(self) -> FinalizedLevels:
+        """Look; the epoch is that of the cluster's features.
+
+        Raises:
+            BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
+        """
+        with open_admin(self._target) as admin:
+            told = read_features(admin)
+        now = told.finalized.level_of(self._feature)
+        reached = max((level for level in self._levels if level <= now), default=None)
+        return FinalizedLevels(
+            levels={} if reached is None else self._levels[reached], epoch=told.finalized.epoch
+        )
+
+
+def _target(servers: str, settings: Mapping[str, Any], timeout_ms: int) -> Target:
+    names = tuple(name.strip() for name in servers.split(",") if name.strip())
+    return Target(servers=names, settings=settings, timeout_ms=timeout_ms)

@@ -1,0 +1,174 @@
+"""The feature log of a group in its topic, read and written through kafka-python.
+
+Nothing stays open: a look reads the topic from its start to its end, which is a handful of records;
+a change is acknowledged when all replicas have it and it was read again.
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import (
+    AuthorizationError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    for_code,
+)
+from kafka.protocol.metadata import MetadataRequest
+
+from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
+from assignor.levels.log import (
+    TOPIC_SETTINGS,
+    Note,
+    TopicChange,
+    TopicRecord,
+    TopicView,
+    change_record,
+    check_counted,
+    read_topic,
+    topic_name,
+)
+from probing.features import LevelRange
+
+_READ_MS: Final = 200
+_UNKNOWN_TOPIC: Final = 3
+_BROKERS_DEFAULT: Final = -1
+
+
+class FeatureTopic:
+    """The feature log of one group.
+
+    Args:
+        admin: the cluster; its deadline holds for each look and each change.
+        group: the group's id.
+    """
+
+    def __init__(self, admin: Admin, group: str) -> None:
+        self._admin = admin
+        self._partition = TopicPartition(topic_name(group), 0)
+
+    def look(self) -> TopicView:
+        """Read what the topic says; nothing where there is no topic.
+
+        Raises:
+            BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
+            StoreError: a later release wrote it.
+        """
+        if not self._exists():
+            return TopicView()
+        try:
+            return read_topic(self._records())
+        except KafkaError as error:
+            raise self._failure(error, "read") from error
+
+    def change(
+        self,
+        view: TopicView,
+        levels: Mapping[str, int],
+        note: Note,
+        members: Mapping[str, Mapping[str, LevelRange]],
+    ) -> TopicChange:
+        """Write a change that was decided on a view; it counts when this returns.
+
+        Raises:
+            BrokerError, NotAuthorized: as of `look`; whether it counts is told by another look.
+            StoreError: an unknown level, or somebody else was first.
+        """
+        change = change_record(view, levels, note, nonce=uuid4().hex, members=members)
+        if not self._exists():
+            self._create()
+        try:
+            self._write([(change.key, change.value)])
+            after = self.look()
+            check_counted(after, change)
+            self._write([(key, None) for key in after.stale])
+        except KafkaError as error:
+            raise self._failure(error, "write") from error
+        return change
+
+    def _records(self) -> list[TopicRecord]:
+        consumer = KafkaConsumer(
+            bootstrap_servers=list(self._admin.target.servers),
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            **dict(self._admin.target.settings),
+        )
+        found: list[TopicRecord] = []
+        deadline = time.monotonic() + self._admin.target.timeout_ms / 1000
+        try:
+            consumer.assign([self._partition])
+            end = consumer.end_offsets([self._partition])[self._partition]
+            consumer.seek_to_beginning(self._partition)
+            while consumer.position(self._partition) < end:
+                if time.monotonic() > deadline:
+                    raise BrokerError(
+                        f"{self._partition.topic} was not read in time; try --timeout"
+                    )
+                for rows in consumer.poll(timeout_ms=_READ_MS).values():
+                    found += (
+                        TopicRecord(offset=row.offset, key=row.key or b"", value=row.value)
+                        for row in rows
+                        if row.offset < end
+                    )
+        finally:
+            with suppress(KafkaError):
+                consumer.close()
+        return found
+
+    def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
+        if not rows:
+            return
+        limit_ms = self._admin.target.timeout_ms
+        producer = KafkaProducer(
+            bootstrap_servers=list(self._admin.target.servers),
+            acks="all",
+            max_block_ms=limit_ms,
+            **dict(self._admin.target.settings),
+        )
+        try:
+            for key, value in rows:
+                # One after the other: the order of what is deleted counts.
+                sent = producer.send(self._partition.topic, key=key, value=value, partition=0)
+                sent.get(limit_ms / 1000)
+        finally:
+            producer.close(timeout=1)
+
+    def _exists(self) -> bool:
+        name = self._partition.topic
+
+        async def ask(client: KafkaAdminClient) -> bool:
+            row = MetadataRequest.MetadataRequestTopic
+            request = MetadataRequest(topics=[row(name=name)], allow_auto_topic_creation=False)
+            response = await client._manager.send(request)  # noqa: SLF001 as in `Admin.ask`
+            [found] = response.topics
+            if found.error_code and found.error_code != _UNKNOWN_TOPIC:
+                raise for_code(found.error_code)
+            return not found.error_code
+
+        return self._admin.ask(f"describe topic {name}", ask)
+
+    def _create(self) -> None:
+        topic = NewTopic(
+            self._partition.topic, 1, _BROKERS_DEFAULT, topic_configs=dict(TOPIC_SETTINGS)
+        )
+        try:
+            self._admin.client.create_topics([topic])
+        except TopicAlreadyExistsError:
+            pass
+        except KafkaError as error:
+            raise self._failure(error, "make") from error
+        deadline = time.monotonic() + self._admin.target.timeout_ms / 1000
+        while not self._exists() and time.monotonic() < deadline:
+            time.sleep(_READ_MS / 1000)
+
+    def _failure(self, error: Exception, doing: str) -> BrokerError:
+        name = self._partition.topic
+        if isinstance(error, AuthorizationError):
+            return NotAuthorized(f"not authorized to {doing} topic {name}; ask for the permission")
+        said: Any = str(error).strip() or type(error).__name__
+        return BrokerError(f"{self._admin.target.spelled} could not {doing} topic {name}: {said}")

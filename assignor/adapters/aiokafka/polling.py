@@ -1,0 +1,71 @@
+"""A poll loop for aiokafka that ends when it should, and never spins.
+
+`AIOKafkaConsumer.getmany` raises what its background tasks ended with at every call, thousands of
+times a second. aiokafka does not know Kafka's error for a fenced member; it calls that, and other
+things, an unknown error.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from aiokafka.errors import KafkaError
+
+from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.embedding import MemberStopped, PollErrors
+from encoding import RebalanceError
+
+_log = logging.getLogger(__name__)
+
+POLL_MS = 1000
+_UNKNOWN = "UnknownError"
+
+
+async def polled(
+    consumer: Any,
+    assignor: StreamsAssignor,
+    *,
+    timeout_ms: int = POLL_MS,
+    stop: asyncio.Event | None = None,
+) -> AsyncIterator[Mapping[Any, list[Any]]]:
+    """What `getmany` returns, empty batches too, until there is a reason to stop.
+
+    Args:
+        consumer: a started `AIOKafkaConsumer` with this assignor attached.
+        assignor: ends the loop when the whole group was asked to stop (KIP-671).
+        timeout_ms: of each call.
+        stop: ends the loop when set.
+
+    Raises:
+        MemberStopped: the member cannot go on; the message says why, and what to do.
+    """
+    ended, errors, well_s = stop or asyncio.Event(), PollErrors(), time.monotonic()
+    while not ended.is_set() and not assignor.shutdown_requested:
+        try:
+            batch = await consumer.getmany(timeout_ms=timeout_ms)
+        except (KafkaError, RebalanceError, OSError) as error:
+            pause = errors.failed(error)
+            if _UNKNOWN in str(error) and time.monotonic() - well_s > _patience_s(consumer):
+                raise MemberStopped(
+                    f"this member left the group for good ({error}): another process runs with its "
+                    "group.instance.id and took over, most likely; give each process one of its own"
+                ) from error
+            _log.warning("%s", pause.why)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), pause.wait_ms / 1000)
+            continue
+        errors.succeeded()
+        well_s = time.monotonic()
+        if assignor.failed is not None:
+            raise MemberStopped(f"this member left the group for good: {assignor.failed}")
+        yield batch
+
+
+def _patience_s(consumer: Any) -> float:
+    """How long unknown errors may go on: a session of a static member; others are never fenced."""
+    if getattr(consumer, "_group_instance_id", None) is None:
+        return float("inf")
+    return float(getattr(consumer, "_session_timeout_ms", 10_000)) / 1000

@@ -1,0 +1,45 @@
+"""Between kafka-python's values of the consumer protocol and ours."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+
+from assignor.adapters.membership import by_topic
+from assignor.rebalance import GroupMember, MemberAnswer
+from encoding import TopicPartition
+
+
+def group_member(member: Any) -> GroupMember:
+    """Read a member as kafka-python shows it to the leader."""
+    metadata = member.metadata
+    owned = getattr(metadata, "owned_partitions", None) or []
+    return GroupMember(
+        member_id=member.member_id,
+        user_data=bytes(metadata.user_data or b""),
+        owned_partitions=tuple(
+            TopicPartition(entry.topic, partition)
+            for entry in owned
+            for partition in entry.partitions
+        ),
+    )
+
+
+def owned_entries(partitions: Iterable[TopicPartition]) -> list[Any]:
+    """Write what a member owns, as its subscription names it."""
+    return [
+        ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=numbers)
+        for topic, numbers in by_topic(partitions)
+    ]
+
+
+def to_wire(answer: MemberAnswer) -> ConsumerProtocolAssignment:
+    """Turn an answer into what kafka-python sends with its SyncGroup."""
+    return ConsumerProtocolAssignment(
+        version=1,
+        assigned_partitions=by_topic(answer.partitions),
+        user_data=answer.user_data,
+    )

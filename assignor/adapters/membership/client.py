@@ -1,0 +1,84 @@
+"""Between the shared assignor and a client: what it can ask, and where its failures go."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from assignor.observe import (
+    LoggingHook,
+    MemberFailed,
+    Observation,
+    Observer,
+    RebalanceHook,
+    RebalanceWatch,
+)
+from assignor.rebalance import TasksListener
+from encoding import TopicPartition
+
+_log = logging.getLogger(__name__)
+
+_KEPT_FAILURES = 20
+
+
+class ClientPort(Protocol):
+    """What an adapter can ask of its client; every method is quick and never raises."""
+
+    def request_rejoin(self) -> None:
+        """Have the client join again as soon as it can."""
+
+    def is_rebalancing(self) -> bool:
+        """Whether a rebalance is running, so that a request would be lost in it."""
+
+    def has_lost_membership(self) -> bool:
+        """Whether the group went on without this member."""
+
+    def owned_partitions(self) -> Iterable[TopicPartition]:
+        """Partitions that the client has been assigned and not given up."""
+
+
+class Reporting:
+    """Tells observer, listener and log; whatever those raise goes no further.
+
+    Attributes:
+        failed: why an emulated release ended, or None; members of ours go on.
+        failures: the last things that went wrong, as sentences.
+    """
+
+    def __init__(
+        self,
+        listener: TasksListener,
+        observer: Observer | None,
+        hooks: Sequence[RebalanceHook] | None,
+    ) -> None:
+        self._listener = listener
+        self._observer = observer
+        self._hooks = RebalanceWatch((LoggingHook(),) if hooks is None else hooks, time.monotonic)
+        self.failed: str | None = None
+        self.failures: list[str] = []
+
+    def _fail(self, why: str) -> None:
+        self.failed = why
+        self._observe(MemberFailed(why=why))
+        self._report(why)
+
+    def _report(self, why: str) -> None:
+        _log.error("%s", why)
+        self.failures = [*self.failures[1 - _KEPT_FAILURES :], why]
+        self._guarded(lambda: self._listener.on_error(why))
+
+    def _observe(self, observation: Observation) -> None:
+        self._guarded(lambda: self._hooks(observation))
+        if self._observer is not None:
+            observer = self._observer
+            self._guarded(lambda: observer(observation))
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 raising would skip the client's own bookkeeping
+            _log.exception("a rebalance step failed")
+            self.failures = [
+                *self.failures[1 - _KEPT_FAILURES :],
+                f"{type(error).__name__}: {error}",
+            ]

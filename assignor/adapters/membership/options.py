@@ -1,0 +1,89 @@
+"""From the settings of a `StreamsAssignor` to what leader and member are made of."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+from uuid import UUID, uuid4, uuid5
+
+from assignor.config import config_from_mapping
+from assignor.errors import ConfigError
+from assignor.placement import Strategy
+from assignor.rebalance import LeaderSettings, MemberIdentity
+from assignor.topology import Topology
+from probing import RebalanceProtocol, Release, find_release
+
+# Process ids of static members are names in this space.
+_STATIC_MEMBERS = UUID("8a7f0d2c-5b1e-4c39-9d64-30f1b6a27e55")
+
+
+def leader_settings(
+    topology: Topology,
+    application_id: str,
+    release: str,
+    strategy: Strategy,
+    settings: Mapping[str, Any],
+) -> LeaderSettings:
+    """Resolve names and check numbers.
+
+    Raises:
+        TopologyError, ConfigError, ReleaseError: what was given cannot be.
+    """
+    return LeaderSettings(
+        release=find_release(release),
+        subtopologies=topology.subtopologies(application_id),
+        config=config_from_mapping(settings),
+        strategy=strategy,
+    )
+
+
+def identity_of(
+    process_id: UUID | None,
+    *,
+    endpoint: str | None,
+    rack: str | None,
+    client_tags: Mapping[str, str] | None,
+) -> MemberIdentity:
+    """Return what a member says about itself; a process without an id gets a random one."""
+    return MemberIdentity(
+        process_id=process_id or uuid4(),
+        user_endpoint=endpoint,
+        rack=rack,
+        client_tags=dict(client_tags or {}),
+    )
+
+
+def static_identity(
+    identity: MemberIdentity, group_instance_id: str, *, application_id: str | None
+) -> MemberIdentity:
+    """Return the identity of a static member (KIP-345).
+
+    Args:
+        identity: as it is so far.
+        group_instance_id: the consumer's `group.instance.id`.
+        application_id: given where the process id is to follow from the two names, so that the
+            member is the same client after a restart that no rebalance told the leader of.
+    """
+    if application_id is None:
+        return replace(identity, instance_id=group_instance_id)
+    named = uuid5(_STATIC_MEMBERS, f"{application_id}/{group_instance_id}")
+    return replace(identity, instance_id=group_instance_id, process_id=named)
+
+
+def offered_protocol(
+    release: Release, upgrade_from: str | None, wanted: Literal["eager", "cooperative"]
+) -> RebalanceProtocol:
+    """Return how a member moves partitions: as wanted, unless its release or pin is eager.
+
+    Raises:
+        ConfigError: `wanted` is no protocol.
+        ReleaseError: the release does not accept this value of `upgrade.from`.
+    """
+    if wanted not in tuple(RebalanceProtocol):
+        names = ", ".join(repr(str(one.value)) for one in RebalanceProtocol)
+        raise ConfigError(f"rebalance_protocol={wanted!r} is unknown; give one of {names}")
+    row = release.started_with(upgrade_from)
+    if wanted == RebalanceProtocol.EAGER.value:
+        return RebalanceProtocol.EAGER
+    if row is not None:
+        return row.rebalance_protocol
+    return RebalanceProtocol.COOPERATIVE if release.is_native else release.rebalance_protocol

@@ -1,0 +1,305 @@
+"""Rebootstrap for aiokafka: consumers, producers and admin clients (KIP-899, KIP-1102).
+
+```
+await consumer.start()
+supervisor = supervise(consumer)
+```
+
+aiokafka connects again at once, as often as it is asked to, one connection at a time, and gives one
+up after `request_timeout_ms`. Under a supervisor a node that failed is left alone for a growing
+while, nodes do not wait for each other, and a connection has the set-up timeouts of Kafka's own
+clients. What is needed of the client's insides is in this file alone, and checked by a test.
+"""
+
+import asyncio
+from contextlib import nullcontext, suppress
+from typing import Any
+
+import aiokafka
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.conn import CloseReason, collect_hosts
+from aiokafka.errors import KafkaError
+from aiokafka.structs import BrokerMetadata
+
+from assignor.adapters.rebootstrap.metadata_request import DemandRequest
+from assignor.adapters.rebootstrap.supervisor import (
+    AlreadySupervisedError,
+    Listener,
+    RebootstrapSupervisor,
+    can_be_resolved,
+    check_tested,
+    monotonic_ms,
+    node_name,
+)
+from probing.rebootstrap import (
+    ConnectionLost,
+    ConnectionReady,
+    ConnectionStarted,
+    MetadataReceived,
+    MetadataWanted,
+    RebootstrapConfig,
+    rebootstrap_config,
+)
+
+_TESTED_VERSION = "0.14"
+_NO_LEADER = -1
+# Reasons that say nothing about the node: it may be connected to again at once.
+_BLAMELESS = frozenset({CloseReason.IDLE_DROP, CloseReason.SHUTDOWN})
+_UNKNOWN_NODE_S = 0.1
+
+
+def supervise(
+    client: Any, *, listener: Listener | None = None, **settings: Any
+) -> "AiokafkaSupervisor":
+    """Let a started client go back to its bootstrap servers when its brokers are of no more use.
+
+    Args:
+        client: an `AIOKafkaConsumer`, `AIOKafkaProducer` or `AIOKafkaAdminClient`, started, of the
+            running event loop.
+        listener: called on the event loop; it must not block.
+        settings: `metadata_recovery_strategy`, `metadata_recovery_rebootstrap_trigger_ms`,
+            `reconnect_backoff_ms`, `reconnect_backoff_max_ms`,
+            `socket_connection_setup_timeout_ms`, `socket_connection_setup_timeout_max_ms`, with
+            Kafka's defaults.
+
+    Raises:
+        TypeError: this is no client of aiokafka.
+        UntestedClientError: its version is not the one that this was written for.
+        RebootstrapConfigError: a setting is unknown, or has a value that no client could follow.
+        AlreadySupervisedError: it has a supervisor.
+    """
+    check_tested("aiokafka", aiokafka.__version__, tested=_TESTED_VERSION)
+    config = rebootstrap_config({key.replace("_", "."): settings[key] for key in sorted(settings)})
+    match client:
+        case aiokafka.AIOKafkaConsumer() | AIOKafkaAdminClient():
+            insides = client._client
+        case aiokafka.AIOKafkaProducer():
+            insides = client.client
+        case _:
+            raise TypeError(
+                f"{type(client).__name__} is no client of aiokafka; give an AIOKafkaConsumer, "
+                "an AIOKafkaProducer or an AIOKafkaAdminClient"
+            )
+    return AiokafkaSupervisor(insides, client, config, listener)
+
+
+class AiokafkaSupervisor(RebootstrapSupervisor):
+    """Watches one `AIOKafkaClient`; made by `supervise`, used on the client's event loop only."""
+
+    def __init__(
+        self, client: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
+    ) -> None:
+        super().__init__(config, listener)
+        if "_get_conn" in vars(client):
+            raise AlreadySupervisedError
+        self._client = client
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._changed = asyncio.Event()
+        self._locks: dict[Any, asyncio.Lock] = {}
+        self._connecting: dict[asyncio.Task[Any], str] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+        self._its_get_conn = client._get_conn
+        self._its_metadata_update = client._metadata_update
+        self._its_on_connection_closed = client._on_connection_closed
+        self._its_lock = client._get_conn_lock_value
+        self._know(node_name(b.host, b.port) for b in client.cluster.brokers())
+        client._get_conn = self._get_conn
+        client._metadata_update = self._metadata_update
+        client._on_connection_closed = self._on_connection_closed
+        client._get_conn_lock_value = nullcontext()
+        client.cluster.add_listener(self._metadata_came)
+
+    def close(self) -> None:
+        """Let go of the client; call it before or after the client is stopped."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._set_timer(None)
+        for task in (*self._asking, *self._connecting):
+            task.cancel()
+        for name in ("_get_conn", "_metadata_update", "_on_connection_closed"):
+            self._client.__dict__.pop(name, None)
+        self._client._get_conn_lock_value = self._its_lock
+        with suppress(KeyError):
+            self._client.cluster.remove_listener(self._metadata_came)
+        self._changed.set()
+
+    # In the client's place
+
+    async def _get_conn(self, node_id: Any, *, group: Any = 0, no_hint: bool = False) -> Any:
+        """Return a connection, or None; wait where the node is to be left alone."""
+        key = (node_id, group)
+        existing = self._conns.get(key)
+        if existing is not None and existing.connected():
+            return existing
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            existing = self._conns.get(key)
+            if existing is not None and existing.connected():
+                return existing
+            name = self._name_of(node_id)
+            if name is not None and not await self._may_connect(name):
+                return None
+            if name is None:
+                return await self._its_get_conn(node_id, group=group, no_hint=no_hint)
+            if name != self._name_of(node_id):
+                return None
+            return await self._connect(name, node_id, group)
+
+    async def _may_connect(self, name: str) -> bool:
+        """Wait until the node's back-off is over; False if it is not known any more by then."""
+        while not self._is_closed:
+            link = self._state.nodes.get(name)
+            now_ms = monotonic_ms()
+            if not self._state.resolving:
+                if link is None:
+                    await asyncio.sleep(_UNKNOWN_NODE_S)
+                    return name in self._state.nodes
+                if link.is_available(now_ms):
+                    return True
+            wait_ms = 1_000 if link is None else link.until_ms - now_ms
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(wait_ms, 1) / 1_000):
+                    await self._changed.wait()
+        return False
+
+    async def _connect(self, name: str, node_id: Any, group: Any) -> Any:
+        task = asyncio.ensure_future(self._its_get_conn(node_id, group=group))
+        self._connecting[task] = name
+        self._see(ConnectionStarted(now_ms=monotonic_ms(), node=name, dice=self._dice.random()))
+        try:
+            connection = await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is not None and current.cancelling():
+                task.cancel()
+                raise
+            return None  # a rebootstrap or its time limit ended it
+        finally:
+            del self._connecting[task]
+        now_ms = monotonic_ms()
+        if connection is None:
+            self._see(ConnectionLost(now_ms=now_ms, node=name, dice=self._dice.random()))
+        else:
+            self._see(ConnectionReady(now_ms=now_ms, node=name))
+        return connection
+
+    async def _metadata_update(self, cluster: Any, topics: Any) -> Any:
+        self._see(MetadataWanted(now_ms=monotonic_ms()))
+        updated = await self._its_metadata_update(cluster, topics)
+        if not self._asking and not self._is_closed:
+            task = asyncio.ensure_future(self._ask_for_demand())
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        return updated
+
+    def _on_connection_closed(self, connection: Any, reason: Any) -> None:
+        self._its_on_connection_closed(connection, reason)
+        self._see(
+            ConnectionLost(
+                now_ms=monotonic_ms(),
+                node=node_name(connection.host, connection.port),
+                dice=self._dice.random(),
+                back_off_ms=0 if reason in _BLAMELESS else None,
+            )
+        )
+
+    def _metadata_came(self, cluster: Any) -> None:
+        nodes = tuple(node_name(b.host, b.port) for b in cluster.brokers())
+        self._see(MetadataReceived(now_ms=monotonic_ms(), nodes=nodes))
+
+    async def _ask_for_demand(self) -> None:
+        """Ask a connected broker, in Metadata version 13, whether it demands a rebootstrap."""
+        known = {broker.nodeId for broker in self._client.cluster.brokers()}
+        able = [
+            connection
+            for (node_id, _), connection in self._conns.items()
+            if node_id in known
+            and connection.connected()
+            and DemandRequest.is_served(connection._versions)
+        ]
+        if not able:
+            return
+        with suppress(KafkaError, TimeoutError):  # then the next metadata update asks again
+            # A fetch that waits for records would hold the answer up.
+            quiet = min(able, key=lambda connection: len(connection._requests))
+            response = await quiet.send(DemandRequest)
+            if response.error_code:
+                demand = MetadataReceived(
+                    now_ms=monotonic_ms(), nodes=(), error_code=response.error_code
+                )
+                self._see(demand)
+
+    # What the machine asks for
+
+    def _close_all(self) -> None:
+        for task in list(self._connecting):
+            task.cancel()
+        for connection in list(self._conns.values()):
+            connection.close(reason=CloseReason.SHUTDOWN)
+        coordinator: Any = getattr(self._owner, "_coordinator", None)
+        if getattr(coordinator, "coordinator_id", None) is not None:
+            coordinator.coordinator_dead()
+
+    def _give_up(self, node: str, why: str) -> None:  # noqa: ARG002 aiokafka logs no reason
+        for task, name in list(self._connecting.items()):
+            if name == node:
+                task.cancel()
+
+    def _look_up(self) -> None:
+        task = asyncio.ensure_future(self._resolve())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _resolve(self) -> None:
+        hosts = collect_hosts(self._client._bootstrap_servers)
+        known = await asyncio.gather(
+            *(asyncio.to_thread(can_be_resolved, host, port) for host, port, _ in hosts)
+        )
+        found = [host[:2] for host, is_known in zip(hosts, known, strict=True) if is_known]
+        if found:
+            self._begin_again(found)
+        self._found(node_name(host, port) for host, port in found)
+        self._client.force_metadata_update()
+
+    def _begin_again(self, hosts: list[tuple[str, int]]) -> None:
+        """Put the bootstrap servers in place of the brokers, as Java's client does.
+
+        Topics and partitions stay known, without leaders: a group leader may be about to need them.
+        """
+        self._close_all()
+        cluster = self._client.cluster
+        cluster._bootstrap_brokers = {
+            f"bootstrap-{n}": BrokerMetadata(f"bootstrap-{n}", host, port, None)
+            for n, (host, port) in enumerate(hosts)
+        }
+        cluster._brokers = {}
+        cluster._broker_partitions.clear()
+        for partitions in cluster._partitions.values():
+            for number, partition in partitions.items():
+                partitions[number] = partition._replace(leader=_NO_LEADER)
+
+    def _set_timer(self, at_ms: int | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if at_ms is not None:
+            self._timer = self._loop.call_later(
+                max(0, at_ms + 1 - monotonic_ms()) / 1_000, self._on_time
+            )
+
+    def _arm(self) -> None:
+        super()._arm()
+        # Whoever waits for a node looks again.
+        self._changed.set()
+        self._changed.clear()
+
+    @property
+    def _conns(self) -> dict[Any, Any]:
+        conns: dict[Any, Any] = self._client._conns
+        return conns
+
+    def _name_of(self, node_id: Any) -> str | None:
+        broker = self._client.cluster.broker_metadata(node_id)
+        return None if broker is None else node_name(broker.host, broker.port)

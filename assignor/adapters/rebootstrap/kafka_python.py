@@ -1,0 +1,284 @@
+"""Rebootstrap for kafka-python 3.0: consumers, producers and admin clients (KIP-899, KIP-1102).
+
+```
+consumer = KafkaConsumer("words", bootstrap_servers="kafka.example:9092", group_id="word-count")
+supervisor = supervise(consumer)
+```
+
+kafka-python has no hooks for this. What it needs of the client's insides is in this file alone:
+`supervise` refuses versions that it was not written for, and a test compares the source of every
+function it relies on. It works as Java's client does: the bootstrap servers take the place of the
+brokers in the client's metadata, and the client's own metadata refresh does the rest.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import kafka
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaConnectionError, MetadataEmptyBrokerList, RetriableError
+
+from assignor.adapters.rebootstrap.supervisor import (
+    AlreadySupervisedError,
+    Listener,
+    RebootstrapSupervisor,
+    can_be_resolved,
+    check_tested,
+    monotonic_ms,
+    node_name,
+)
+from probing.rebootstrap import (
+    ConnectionLost,
+    ConnectionReady,
+    ConnectionStarted,
+    MetadataReceived,
+    MetadataWanted,
+    RebootstrapConfig,
+    RecoveryStrategy,
+    rebootstrap_config,
+)
+
+_TESTED_VERSION = "3.0"
+# kafka-python's back-off between metadata requests is filed under this "node".
+_REFRESH = "metadata"
+_NO_LEADER = -1
+_SETUP_GRACE_MS = 1_000
+_INSTALL_S = 30.0
+
+
+def supervise(
+    client: Any,
+    *,
+    metadata_recovery_strategy: str = "rebootstrap",
+    metadata_recovery_rebootstrap_trigger_ms: int = 300_000,
+    listener: Listener | None = None,
+) -> "KafkaPythonSupervisor":
+    """Let a client go back to its bootstrap servers when its brokers are of no more use.
+
+    Reconnect back-off and connection set-up timeouts are the client's own settings. kafka-python
+    lets a back-off grow to 30 s; set `reconnect_backoff_max_ms=1000`, as Kafka's clients have it.
+
+    Args:
+        client: a `KafkaConsumer`, `KafkaProducer` or `KafkaAdminClient`.
+        metadata_recovery_strategy: `rebootstrap`, or `none` to report demands only.
+        metadata_recovery_rebootstrap_trigger_ms: how long metadata may fail to come.
+        listener: called on the client's I/O thread; it must not block.
+
+    Raises:
+        TypeError: this is no client of kafka-python.
+        UntestedClientError: its version is not the one that this was written for.
+        RebootstrapConfigError: a setting has a value that no client could follow.
+        AlreadySupervisedError: it has a supervisor.
+    """
+    check_tested("kafka-python", kafka.__version__, tested=_TESTED_VERSION)
+    manager, coordinator = _insides(client)
+    config = rebootstrap_config(
+        {
+            "metadata.recovery.strategy": metadata_recovery_strategy,
+            "metadata.recovery.rebootstrap.trigger.ms": metadata_recovery_rebootstrap_trigger_ms,
+            "reconnect.backoff.ms": manager.config["reconnect_backoff_ms"],
+            "reconnect.backoff.max.ms": manager.config["reconnect_backoff_max_ms"],
+            **{
+                f"socket.connection.setup.timeout.{end.replace('_', '.')}": manager.config[
+                    f"socket_connection_setup_timeout_{end}"
+                ]
+                for end in ("ms", "max_ms")
+            },
+        }
+    )
+    return KafkaPythonSupervisor(manager, coordinator, config, listener)
+
+
+def _insides(client: Any) -> tuple[Any, Any]:
+    """Return the connection manager, and the group coordinator's stub if there is one."""
+    match client:
+        case kafka.KafkaConsumer():
+            return client._manager, client._coordinator
+        case kafka.KafkaProducer():
+            return client._sender._client._manager, None
+        case KafkaAdminClient():
+            return client._manager, None
+        case _:
+            raise TypeError(
+                f"{type(client).__name__} is no client of kafka-python; give a KafkaConsumer, "
+                "a KafkaProducer or a KafkaAdminClient"
+            )
+
+
+class KafkaPythonSupervisor(RebootstrapSupervisor):
+    """Watches one connection manager; made by `supervise`."""
+
+    def __init__(
+        self, manager: Any, coordinator: Any, config: RebootstrapConfig, listener: Listener | None
+    ) -> None:
+        super().__init__(config, listener)
+        self._manager = manager
+        self._cluster = manager.cluster
+        self._net = manager._net
+        self._coordinator = coordinator
+        self._timer: Any = None
+        self._hooks: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+            (manager, "get_connection", self._get_connection),
+            (manager, "update_backoff", self._update_backoff),
+            (self._cluster, "metadata_request", self._metadata_request),
+            (self._cluster, "update_metadata", self._update_metadata),
+            (self._cluster, "failed_update", self._failed_update),
+        )
+        self._its: dict[str, Callable[..., Any]] = {
+            name: getattr(holder, name) for holder, name, _ in self._hooks
+        }
+        if "get_connection" in vars(manager):
+            raise AlreadySupervisedError
+        self._run(self._install)
+
+    def close(self) -> None:
+        """Let go of the client; call it before or after the client is closed."""
+        with suppress(RuntimeError):  # its event loop has ended: nothing is left to let go
+            self._run(self._uninstall)
+        self._is_closed = True
+
+    # On the client's event loop from here on
+
+    def _install(self) -> None:
+        brokers = self._cluster.brokers() or self._cluster.bootstrap_brokers()
+        self._know(node_name(broker.host, broker.port) for broker in brokers)
+        for holder, name, ours in self._hooks:
+            setattr(holder, name, ours)
+
+    def _uninstall(self) -> None:
+        self._is_closed = True
+        self._set_timer(None)
+        for holder, name, _ in self._hooks:
+            holder.__dict__.pop(name, None)
+
+    def _get_connection(self, node_id: Any, *args: Any, **kwargs: Any) -> Any:
+        before = self._conns.get(node_id)
+        connection = self._its["get_connection"](node_id, *args, **kwargs)
+        name = self._name_of(node_id)
+        if connection is before or name is None:
+            return connection
+        limit_ms = self._manager.socket_connection_setup_timeout_ms(node_id) + _SETUP_GRACE_MS
+        self._see(ConnectionStarted(now_ms=monotonic_ms(), node=name, limit_ms=int(limit_ms)))
+        connection.init_future.add_callback(
+            lambda _: self._see(ConnectionReady(now_ms=monotonic_ms(), node=name))
+        )
+        # The client connects again at once to a node that closed on it; a failure to connect is
+        # reported by `update_backoff` right after this.
+        connection.close_future.add_both(
+            lambda _: self._see(ConnectionLost(now_ms=monotonic_ms(), node=name, back_off_ms=0))
+        )
+        return connection
+
+    def _update_backoff(self, node_id: Any) -> Any:
+        back_off_ms = self._its["update_backoff"](node_id)
+        now_ms = monotonic_ms()
+        name = self._name_of(node_id)
+        if node_id == _REFRESH:
+            self._see(MetadataWanted(now_ms=now_ms))
+        elif name is not None:
+            self._see(
+                ConnectionLost(now_ms=now_ms, node=name, back_off_ms=max(1, int(back_off_ms)))
+            )
+        return back_off_ms
+
+    def _metadata_request(self) -> Any:
+        self._see(MetadataWanted(now_ms=monotonic_ms()))
+        return self._its["metadata_request"]()
+
+    def _update_metadata(self, response: Any) -> None:
+        self._its["update_metadata"](response)
+        nodes = tuple(node_name(broker[1], broker[2]) for broker in response.brokers)
+        error_code = getattr(response, "error_code", None) or 0
+        self._see(MetadataReceived(now_ms=monotonic_ms(), nodes=nodes, error_code=error_code))
+
+    def _failed_update(self, error: BaseException) -> None:
+        """Let whoever waits for metadata wait on: a failure would be raised from `poll`."""
+        is_pause = isinstance(error, RetriableError | MetadataEmptyBrokerList)
+        if is_pause and self._state.config.strategy is RecoveryStrategy.REBOOTSTRAP:
+            self._cluster._last_refresh_ms = time.monotonic() * 1_000
+        else:
+            self._its["failed_update"](error)
+
+    def _close_all(self) -> None:
+        for connection in list(self._conns.values()):
+            connection.close(KafkaConnectionError("closed by a rebootstrap"))
+        if self._coordinator is not None:
+            self._coordinator.coordinator_dead("rebootstrap")
+
+    def _give_up(self, node: str, why: str) -> None:
+        for node_id, connection in list(self._conns.items()):
+            if self._name_of(node_id) == node and connection.initializing:
+                connection.close(KafkaConnectionError(why))
+
+    def _look_up(self) -> None:
+        threading.Thread(target=self._resolve, name="bootstrap-servers", daemon=True).start()
+
+    def _resolve(self) -> None:
+        """Off the loop: look every name up; kafka-python itself would block its loop with it."""
+        found: dict[str, Any] = {}
+        with suppress(OSError, UnicodeError):  # nothing found: it is tried again after a back-off
+            brokers = self._cluster._generate_bootstrap_brokers()
+            found = {
+                node_id: broker
+                for node_id, broker in sorted(brokers.items())
+                if can_be_resolved(broker.host, broker.port)
+            }
+        with suppress(RuntimeError, ReferenceError):  # the client was closed meanwhile
+            self._net.call_soon_threadsafe(lambda: self._begin_again(found))
+
+    def _begin_again(self, brokers: dict[str, Any]) -> None:
+        """Put the bootstrap servers in place of the brokers, as Java's client does.
+
+        Topics and partitions stay known, without leaders: a group leader may be about to need them.
+        """
+        if brokers and not self._is_closed:
+            self._close_all()
+            cluster = self._cluster
+            with cluster._lock:
+                cluster._bootstrap_brokers = brokers
+                cluster._brokers = dict(brokers)
+                cluster._broker_partitions.clear()
+                for partitions in cluster._partitions.values():
+                    for partition in partitions.values():
+                        partition.leader_id = _NO_LEADER
+        self._found(node_name(broker.host, broker.port) for broker in brokers.values())
+        self._manager.reset_backoff(_REFRESH)
+        self._cluster.request_update()
+
+    def _set_timer(self, at_ms: int | None) -> None:
+        if self._timer is not None:
+            self._net.cancel(self._timer)
+            self._timer = None
+        if at_ms is not None:
+            self._timer = self._net.call_at((at_ms + 1) / 1_000, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._on_time()
+
+    # Steps
+
+    @property
+    def _conns(self) -> dict[Any, Any]:
+        conns: dict[Any, Any] = self._manager._conns
+        return conns
+
+    def _name_of(self, node_id: Any) -> str | None:
+        """Return the node's name; None for the extra connection to a group coordinator."""
+        known = self._cluster._brokers.get(node_id)
+        broker = known or self._cluster._bootstrap_brokers.get(node_id)
+        return None if broker is None else node_name(broker.host, broker.port)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        """Run on the client's loop, whichever thread drives it, and wait.
+
+        Raises:
+            RuntimeError: the loop has ended, or does not turn.
+        """
+        done = threading.Event()
+        self._manager.call_soon(work).add_both(lambda _: done.set())
+        if not done.wait(_INSTALL_S):
+            raise RuntimeError(f"the client's event loop did not turn within {_INSTALL_S:.0f} s")

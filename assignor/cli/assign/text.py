@@ -1,0 +1,109 @@
+"""Answers of ``assignor assign`` for people: clients, load bars, moves, copies, warnings."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from assignor.cli.toolkit.text import bar, print_uncut, text_console
+from assignor.placement import GroupState, TaskAssignment
+from assignor.problems import Problem, Round, moves_of, totals
+
+_BAR = 12
+_SHOWN = 8
+
+
+def print_answer(
+    problem: Problem, assignment: TaskAssignment, *, strategy: str, millis: float
+) -> None:
+    """One table: what each client holds, what came and went; then moves, follow-up, warnings."""
+    state, console = problem.state, text_console()
+    copies = f"{len(assignment.standbys) - len(assignment.warmups)} standbys"
+    head = (
+        f"{problem.name or 'group'}: {len(state.tasks)} tasks ({int(state.stateful.sum())} "
+        f"stateful), {copies}, {len(state.clients)} clients, {int(state.threads.sum())} threads; "
+        f"{strategy}, {millis:.1f} ms"
+    )
+    console.print(Text(head, style="bold"))
+    print_uncut(_table(state, assignment))
+    moves = moves_of(state, assignment)
+    console.print(
+        f"hand-offs {moves.handoffs}, take-overs {moves.takeovers}, stateless moves "
+        f"{moves.stateless_moves}, restores {moves.restores}, cold starts {moves.cold}, "
+        f"warm-ups {moves.warmups} of {state.config.max_warmup_replicas}",
+        highlight=False,
+    )
+    after = f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
+    console.print(f"follow-up rebalance: {after if assignment.followup else 'none, settled'}")
+    for warning in (*state.warnings, *assignment.warnings):
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    console.print()
+
+
+def _table(state: GroupState, assignment: TaskAssignment) -> Table:
+    table = Table(box=None, pad_edge=False)
+    clients = len(state.clients)
+    has_racks, has_tags = any(state.racks), any(state.tags)
+    for name in ("client", *["rack"] * has_racks, *["tags"] * has_tags):
+        table.add_column(name, overflow="ellipsis", no_wrap=True)
+    for name in ("threads", "active", "standby", "warm-up"):
+        table.add_column(name, justify="right")
+    for name in ("load a thread", "comes", "goes"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    active = np.bincount(assignment.active, minlength=clients)
+    warmups = set(assignment.warmups)
+    standby = [0] * clients
+    warm = [0] * clients
+    for pair in assignment.standbys:
+        (warm if pair in warmups else standby)[pair[1]] += 1
+    capacity = np.maximum(state.capacity(), 1)
+    load = (active + np.array(standby) + np.array(warm)) / capacity
+    top = max(float(load.max()), 1e-9)
+    moved = np.flatnonzero(assignment.active != state.owner)
+    for number, process_id in enumerate(state.clients):
+        comes = [state.tasks[t] for t in moved if assignment.active[t] == number]
+        goes = [state.tasks[t] for t in moved if state.owner[t] == number]
+        load_bar = bar(float(load[number]) / top, _BAR)
+        table.add_row(
+            short_id(process_id, state.clients),
+            *[state.racks[number] or ""] * has_racks,
+            *[",".join(f"{k}={v}" for k, v in state.tags[number])] * has_tags,
+            *map(str, (state.threads[number], active[number], standby[number], warm[number])),
+            f"{load_bar:<{_BAR}} {load[number]:.1f}",
+            _listed(comes, "+"),
+            _listed(goes, "-"),
+        )
+    return table
+
+
+def short_id(process_id: str, others: Sequence[str]) -> str:
+    """The shortest start of an id that tells it from the others, 8 characters at least."""
+    size = 8
+    while size < len(process_id) and sum(o.startswith(process_id[:size]) for o in others) > 1:
+        size += 1
+    return process_id[:size]
+
+
+def _listed(tasks: Sequence[object], sign: str) -> str:
+    names = " ".join(f"{sign}{task}" for task in tasks[:_SHOWN])
+    more = len(tasks) - _SHOWN
+    return f"{names} ({len(tasks)} in all)" if more > 0 else names
+
+
+def print_rounds(
+    name: str, phases: Sequence[tuple[str, list[Round]]], *, is_settled: bool, strategy: str
+) -> None:
+    """A table of the start and each event: rounds and moves until settled."""
+    console = text_console()
+    verdict = "settled" if is_settled else "never settled"
+    console.print(Text(f"{name or 'group'} with {strategy}: {verdict}", style="bold"))
+    table = Table(box=None, pad_edge=False)
+    columns = ("rounds", "handoffs", "takeovers", "stateless_moves", "restores", "cold")
+    for column in ("event", *columns, "warmups_max", "peak_load"):
+        title = column.replace("_", " ").replace("handoffs", "hand-offs")
+        table.add_column(title, justify="left" if column == "event" else "right")
+    for event, rounds in phases:
+        row = totals(rounds)
+        table.add_row(event, *[str(row[c]) for c in (*columns, "warmups_max", "peak_load")])
+    print_uncut(table)

@@ -1,0 +1,214 @@
+"""``assignor inspect``: what every member of a live group says and got, and who holds it down."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from assignor.cli.inspect.document import document_of
+from assignor.cli.inspect.text import render_group, render_groups
+from assignor.cli.toolkit.commands import Command
+from assignor.cli.toolkit.connect import (
+    NO_BROKER,
+    ConnectFailure,
+    connect_options,
+    connected,
+    target_of,
+)
+from assignor.cli.toolkit.exit_status import AnswerIsNo, warn
+from assignor.cli.toolkit.options import format_option
+from assignor.cli.toolkit.text import print_uncut, text_console
+from assignor.inspection import GroupInspection, is_present, problem_of
+from assignor.problems import ProblemError
+
+if TYPE_CHECKING:
+    from assignor.adapters.admin import Target
+
+_HELP = """Look into a live group: what its members say and got, and who holds its version down.
+
+Works on Kafka Streams groups, on groups of this project and on mixed ones; of other consumer groups
+it shows what the consumer protocol tells. Nothing is changed and nobody is disturbed: it needs
+DESCRIBE on the group, and on its topics for lags.
+
+"wrote" is used/supported version, +101 what a member of this project reads beyond Kafka's; "got" is
+the version of its answer. "lag" counts records between committed and end offsets of what a client
+reads; "behind" is how far its worst copy was at the last rebalance, seen from the ends now.
+"""
+_EXAMPLES = """
+PROGRAM inspect --bootstrap-server localhost:9092 --group orders
+PROGRAM inspect --command-config client.properties --all
+PROGRAM inspect --bootstrap-server localhost:9092 --group orders --watch 2
+PROGRAM inspect --bootstrap-server localhost:9092 --all --save groups.jsonl
+# What if a client dies?
+PROGRAM inspect --bootstrap-server localhost:9092 --group orders \\
+    --save group.json --dies CLIENT
+PROGRAM assign --problem group.json --simulate
+"""
+_EXITS = {
+    1: "there is no such group, it may not be asked, or it cannot be saved",
+    3: NO_BROKER,
+}
+
+
+@click.command(
+    "inspect",
+    cls=Command,
+    help=_HELP,
+    short_help="Look into a live group.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@connect_options
+@click.option("--group", "group_id", metavar="GROUP", help="The group (application.id).")
+@click.option("--all", "everything", is_flag=True, help="Every group of the cluster, one a row.")
+@click.option("--tasks", is_flag=True, help="List every task, too.")
+@click.option("--watch", type=click.FloatRange(0.1), metavar="SECONDS", help="Look every so often.")
+@click.option("--times", type=click.IntRange(1), help="With --watch: end after so many looks.")
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a problem file, for assign, explain, size and rolling-bounce plan; with --all one "
+    "group a line.",
+)
+@click.option(
+    "--lags",
+    type=click.Choice(("caught-up", "reported")),
+    default="caught-up",
+    show_default=True,
+    help="With --save: take copies as caught up, or as reported when members joined.",
+)
+@click.option("--dies", multiple=True, metavar="CLIENT", help="With --save: this client leaves.")
+@format_option()
+def inspect(
+    *,
+    bootstrap_server: str | None,
+    command_config: Path | None,
+    timeout: float | None,
+    **given: Any,
+) -> None:
+    """Entry point of the subcommand."""
+    _check_usage(given)
+    target = target_of(bootstrap_server, command_config, timeout)
+    if given["watch"] is not None:
+        _watch(target, given)
+        return
+    looks = _looks(target, given)
+    if given["save"] is not None:
+        _save(looks, given)
+    _print(looks, given)
+    if not given["everything"] and not is_present(looks[0].described):
+        raise AnswerIsNo(f"{looks[0].summary}; --all lists those there are")
+
+
+def _check_usage(given: dict[str, Any]) -> None:
+    """Refuse options that do not go together; the first row that holds."""
+    group_id, everything, watch = given["group_id"], given["everything"], given["watch"]
+    for is_wrong, said in (
+        (bool(group_id) == everything, "give --group GROUP, or --all"),
+        (given["save"] and watch, "--save takes no --watch"),
+        (given["dies"] and not (given["save"] and group_id), "--dies goes with --group and --save"),
+        (given["times"] and not watch, "--times goes with --watch"),
+    ):
+        if is_wrong:
+            raise click.UsageError(said)
+
+
+def _looks(target: "Target", given: dict[str, Any]) -> list[GroupInspection]:
+    """The group that is asked for, or all of them."""
+    with connected(target) as admin:
+        # `connected` has said so where it is missing.
+        from assignor.adapters.admin import (  # noqa: PLC0415 the client is an extra
+            look_at_all_groups,
+            look_at_group,
+        )
+
+        if given["everything"]:
+            return list(look_at_all_groups(admin))
+        return [look_at_group(admin, given["group_id"])]
+
+
+def _print(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
+    if given["form"] == "json":
+        for look in looks:
+            sys.stdout.write(json.dumps(document_of(look)) + "\n")
+        sys.stdout.flush()
+        return
+    if given["everything"] or is_present(looks[0].described):
+        print_uncut(_rendered(looks, given, text_console()))
+
+
+def _rendered(
+    looks: Sequence[GroupInspection], given: dict[str, Any], console: Console
+) -> RenderableType:
+    if given["everything"]:
+        return render_groups(looks) if looks else Text("the cluster has no groups")
+    now_ms = int(time.time() * 1000)
+    return render_group(
+        looks[0],
+        width=console.width,
+        now_ms=now_ms,
+        tasks=given["tasks"],
+        cut=console.is_terminal,
+    )
+
+
+def _watch(target: "Target", given: dict[str, Any]) -> None:
+    """Look again and again until interrupted; what fails at one look may be well at the next."""
+    console = text_console()
+    with (
+        Live(console=console, auto_refresh=False, vertical_overflow="visible") as live,
+        suppress(KeyboardInterrupt),
+    ):
+        for number in count(1):
+            shown = _watched(target, given, console)
+            if shown is not None and console.is_terminal:
+                live.update(shown, refresh=True)
+            elif shown is not None:
+                print_uncut(shown)
+            if number == given["times"]:
+                return
+            time.sleep(given["watch"])
+
+
+def _watched(target: "Target", given: dict[str, Any], console: Console) -> RenderableType | None:
+    """One look with its time; None where it is printed for programs already."""
+    stamp = Text(time.strftime("%H:%M:%S"), style="dim")
+    try:
+        looks = _looks(target, given)
+    except ConnectFailure as error:
+        return Group(stamp, Text(error.format_message(), style="red"))
+    if given["form"] == "json":
+        _print(looks, given)
+        return None
+    return Group(stamp, _rendered(looks, given, console))
+
+
+def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
+    """Write a problem a line; of --all, groups that make none are named on stderr."""
+    problems, left_out = [], {}
+    for look in looks:
+        try:
+            problems.append(problem_of(look, lags=given["lags"], dies=given["dies"]))
+        except ProblemError as error:
+            left_out[look.described.group_id] = str(error)
+    if not given["everything"] and left_out:
+        raise AnswerIsNo(left_out[given["group_id"]])
+    for name, why in left_out.items():
+        warn(f"left out {name}: {why}")
+    if not problems:
+        raise AnswerIsNo("no group can be saved; the reason of each is above")
+    try:
+        with given["save"].open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(problem) + "\n" for problem in problems)
+    except OSError as error:
+        raise ConnectFailure(f"cannot write {given['save']}: {error.strerror or error}") from None

@@ -1,0 +1,164 @@
+"""What `assignor inspect` found, as plain types with stable names: one object a group."""
+
+from typing import Any
+
+from assignor.inspection import (
+    ClientLook,
+    GroupInspection,
+    MemberLook,
+    VersionsLook,
+    is_broker_side,
+    thread_name,
+)
+from encoding import NO_REBALANCE, TopicPartition
+
+
+def document_of(look: GroupInspection) -> dict[str, Any]:
+    """One group. Names never change their meaning; what is not known is null."""
+    described, versions, leader = look.described, look.versions, look.leader
+    found: dict[str, Any] = {
+        "group": described.group_id,
+        "state": described.state,
+        "type": described.group_type or None,
+        "protocol_type": described.protocol_type,
+        "assignor": described.protocol_name or None,
+        "streams": look.is_streams,
+        "summary": look.summary,
+        "members": None if is_broker_side(described) else len(described.members),
+        "lag": look.lag,
+        "record": {
+            "bytes": look.record_bytes,
+            "limit": look.record_limit,
+            "limit_known": look.limit_known,
+        },
+        "findings": [{"kind": one.kind, "sentence": one.sentence} for one in look.findings],
+    }
+    if not look.is_streams:
+        found["clients"] = [_stock_member(one) for one in look.members]
+        return found
+    if versions is not None:
+        found["version"] = _version(versions)
+    if leader is not None:
+        found["leader"] = {
+            "known": leader.known,
+            "candidates": list(leader.candidates),
+            "why": leader.why,
+        }
+    return found | {
+        "next_rebalance_ms": _time(look.next_rebalance_ms),
+        "host_map_holes": list(look.host_map_holes),
+        "subtopologies": {
+            str(number): {
+                "sources": list(topics),
+                "changelogs": list(look.shape.changelogs.get(number, ())),
+            }
+            for number, topics in look.shape.sources.items()
+        },
+        "clients": [_client(one) for one in look.clients],
+        "tasks": [
+            {
+                "task": str(one.task),
+                "inputs": _partitions(one.inputs),
+                "owners": list(one.owners),
+                "standbys": list(one.standbys),
+                "lag": one.lag,
+                "end_offset_sum": one.end_sum,
+            }
+            for one in look.tasks
+        ],
+    }
+
+
+def _version(look: VersionsLook) -> dict[str, Any]:
+    return {
+        "in_force": look.in_force,
+        "possible": look.possible,
+        "finalized_level": look.level,
+        "sentence": look.sentence,
+        "held_by": [
+            {
+                "client": one.client,
+                "process_id": one.process,
+                "version": one.version,
+                "kind": one.kind,
+                "why": one.why,
+                "remedy": one.remedy,
+            }
+            for one in look.holders
+        ],
+    }
+
+
+def _client(look: ClientLook) -> dict[str, Any]:
+    first = look.members[0]
+    return {
+        "client": look.client,
+        "process_id": look.process,
+        "endpoint": first.endpoint,
+        "rack": first.rack,
+        "tags": dict(first.tags),
+        "active": [str(task) for task in look.active],
+        "standby": [str(task) for task in look.standby],
+        "warmup": None if look.warmup is None else [str(task) for task in look.warmup],
+        "lag": look.lag,
+        "state_lags": {str(task): lag for task, lag in look.state_lags.items()},
+        "members": [_member(one) for one in look.members],
+    }
+
+
+def _member(look: MemberLook) -> dict[str, Any]:
+    answer, evidence = look.answer, look.evidence
+    return _identity(look) | {
+        "used": look.used or None,
+        "supported": look.supported if look.used else None,
+        "native": look.native,
+        "pinned_version": look.pin,
+        "releases": list(evidence.releases),
+        "releases_with_upgrade_from": list(evidence.pinned),
+        "upgrade_from": list(evidence.pin_values),
+        "generation": look.generation,
+        "owned": _partitions(look.owned),
+        "offset_sums": {str(task): total for task, total in look.sums},
+        "wants_shutdown": look.wants_shutdown,
+        "unreadable": look.unreadable or None,
+        "answer": {
+            "version": answer.version or None,
+            "commonly_supported": answer.common or None,
+            "native": answer.native,
+            "next_version": answer.next_version or None,
+            "active": [str(task) for task in answer.active],
+            "standby": [str(task) for task in answer.standby],
+            "warmup": None if answer.warmup is None else [str(task) for task in answer.warmup],
+            "next_rebalance_ms": _time(answer.next_rebalance_ms),
+            "error_code": answer.error_code,
+        },
+    }
+
+
+def _stock_member(look: MemberLook) -> dict[str, Any]:
+    return _identity(look) | {
+        "client": look.client,
+        "topics": list(look.topics),
+        "rack": look.rack,
+        "unreadable": look.unreadable or None,
+    }
+
+
+def _identity(look: MemberLook) -> dict[str, Any]:
+    return {
+        "member_id": look.described.member_id,
+        "thread": thread_name(look.described),
+        "instance_id": look.described.instance_id,
+        "host": look.described.client_host,
+        "consumer_protocol": look.consumer_version,
+        "partitions": _partitions(look.answer.partitions),
+        "bytes": look.record_bytes,
+    }
+
+
+def _partitions(partitions: tuple[TopicPartition, ...]) -> list[str]:
+    return [f"{one.topic}-{one.partition}" for one in partitions]
+
+
+def _time(epoch_ms: int) -> int | None:
+    return None if epoch_ms == NO_REBALANCE else epoch_ms

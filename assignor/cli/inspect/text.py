@@ -1,0 +1,336 @@
+"""What `assignor inspect` found, for people: a head, who runs what, and what to do about it.
+
+Columns that do not fit are left out from the right, those that say where a client is first.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from assignor.cli.assign.text import short_id
+from assignor.inspection import (
+    ClientLook,
+    GroupInspection,
+    LeaderLook,
+    MemberLook,
+    few,
+    is_broker_side,
+    thread_name,
+)
+from encoding import NO_REBALANCE, UNKNOWN_VERSION, TaskId
+
+WIDE = 120
+"""Columns of a terminal from which on a table says where each client is, too."""
+
+_RELEASE_WIDTH = 11
+_RELEASE_WRAPPED = 18
+_GAP = 2
+_ABOUT_VERSIONS = frozenset({"holds-version", "before-probing"})
+_NAME_MOST = 24
+_NAME_LEAST = 8
+CLIENTS_SHOWN = 100
+"""Rows for clients; those that hold the version down come first where there are more."""
+
+_BAD = frozenset({"unreadable", "error", "shutdown", "owned-twice", "not-owned", "record-size"})
+
+
+def render_group(
+    look: GroupInspection, *, width: int, now_ms: int, tasks: bool, cut: bool = True
+) -> Group:
+    """Everything about one group.
+
+    Args:
+        look: the group.
+        width: of the terminal, in characters.
+        now_ms: epoch time, to say in how long the next rebalance is.
+        tasks: whether to list every task.
+        cut: whether names of clients may be cut to the width.
+    """
+    parts: list[RenderableType] = [Text(f"{look.summary}{_counts(look)}", style="bold")]
+    if look.members:
+        parts.append(_head(look, now_ms))
+        parts.append(Text())
+        parts.append(_clients(look, width, cut=cut) if look.is_streams else _stock(look, width))
+        left = (len(look.clients) if look.is_streams else len(look.members)) - CLIENTS_SHOWN
+        if left > 0:
+            parts.append(Text(f"and {left} more; --format json lists all", style="dim"))
+    if tasks and look.tasks:
+        parts += [Text(), _tasks(look)]
+    if look.findings:
+        parts += [Text(), *_findings(look)]
+    return Group(*parts)
+
+
+def render_groups(looks: Sequence[GroupInspection]) -> Table:
+    """One row a group."""
+    table = _table("group", "state", "assignor", right=("members", "lag"))
+    table.add_column("version", no_wrap=True)
+    table.add_column("to know", overflow="fold")
+    for look in looks:
+        described, versions = look.described, look.versions
+        version, said = "", ""
+        if versions is not None:
+            ahead = versions.in_force < versions.possible
+            version = (
+                f"{versions.in_force} of {versions.possible}" if ahead else f"{versions.in_force}"
+            )
+            names = [one.client for one in versions.holders]
+            said = f"held down by {few(names)}" if names else ""
+        others = [one for one in look.findings if one.kind not in _ABOUT_VERSIONS]
+        notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
+        if others and not look.members:
+            notes = others[0].sentence
+        table.add_row(
+            Text(described.group_id, overflow="ellipsis"),
+            described.state,
+            described.protocol_name or described.group_type or described.protocol_type,
+            "?" if is_broker_side(described) else str(len(described.members)),
+            _number(look.lag),
+            version,
+            Text("; ".join(filter(None, (said, notes))), style="yellow"),
+        )
+    return table
+
+
+def _counts(look: GroupInspection) -> str:
+    if not look.is_streams:
+        return ""
+    copies = sum(len(one.standbys) for one in look.tasks)
+    counts = ((len(look.clients), "client"), (len(look.tasks), "task"), (copies, "standby task"))
+    return "; " + ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
+
+
+def _head(look: GroupInspection, now_ms: int) -> Table:
+    head = Table.grid(padding=(0, 2, 0, 0))
+    head.add_column(no_wrap=True, style="dim")
+    head.add_column(overflow="fold")
+    for name, said in _head_rows(look, now_ms):
+        head.add_row(name, Text(said))
+    return head
+
+
+def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
+    if look.versions is not None:
+        yield "version", look.versions.sentence.removeprefix("version ")
+    if look.leader is not None:
+        yield "leader", f"{_leader(look.leader, len(look.members))} ({look.leader.why})"
+    if look.is_streams:
+        yield "next", _next(look.next_rebalance_ms, now_ms)
+    why = "" if look.facts.committed else " (no offset is committed, or none may be seen)"
+    yield "lag", f"not known{why}" if look.lag is None else f"{look.lag:,} records"
+    share = 100 * look.record_bytes / look.record_limit
+    assumed = "" if look.limit_known else ", the default; the broker did not tell"
+    yield (
+        "record",
+        f"about {look.record_bytes:,} of {look.record_limit:,} bytes ({share:.1f} %{assumed})",
+    )
+
+
+def _leader(look: LeaderLook, members: int) -> str:
+    if look.known:
+        return look.candidates[0]
+    is_narrowed = 0 < len(look.candidates) < members
+    return f"one of {few(look.candidates)}" if is_narrowed else "not known"
+
+
+def _next(next_ms: int, now_ms: int) -> str:
+    if next_ms == NO_REBALANCE:
+        return "no rebalance is asked for"
+    if next_ms == 0:
+        return "a rebalance at once, to go on where tasks wait for their old owners"
+    at = datetime.fromtimestamp(next_ms / 1000, UTC).strftime("%H:%M:%S UTC")
+    left = (next_ms - now_ms) // 1000
+    when = f"in {left // 60} m {left % 60} s" if left >= 0 else f"{-left} s ago"
+    return f"a probing rebalance at {at} ({when}), while copies warm up"
+
+
+def _table(*names: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold dim")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _clients(look: GroupInspection, width: int, *, cut: bool) -> Table:
+    has_warmups = any(one.warmup is not None for one in look.clients)
+    table = _table("client", "wrote", "got", "release")
+    table.columns[0].overflow = "ellipsis"
+    for column in table.columns[:3]:
+        column.no_wrap = True
+    table.columns[3].min_width = _RELEASE_WIDTH
+    for name in ("active", "standby", *["warm"] * has_warmups, "lag", "behind"):
+        table.add_column(name, justify="right", no_wrap=True)
+    places = [_places(one) for one in look.members] if width >= WIDE else []
+    shown = [name for name in _PLACES if any(place[name] for place in places)]
+    for name in shown:
+        table.add_column(name, overflow="fold")
+    names = client_names(look)
+    rows = []
+    for client in _chosen(look):
+        for row, member in _client_rows(client, names[client.process], has_warmups=has_warmups):
+            place = _places(member)
+            rows.append([*row, *(place[name] for name in shown)])
+    _shrink(table, rows, width, cut=cut)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _chosen(look: GroupInspection) -> Sequence[ClientLook]:
+    """The clients to show, in their order."""
+    if len(look.clients) <= CLIENTS_SHOWN:
+        return look.clients
+    holders = {one.process for one in look.versions.holders} if look.versions else set()
+    first = sorted(look.clients, key=lambda one: one.process not in holders)[:CLIENTS_SHOWN]
+    chosen = {one.process for one in first}
+    return [one for one in look.clients if one.process in chosen]
+
+
+def _shrink(table: Table, rows: Sequence[Sequence[str | Text]], width: int, *, cut: bool) -> None:
+    """Make a table fit: releases are wrapped first, then names of clients are cut."""
+    heads = [len(str(column.header)) for column in table.columns]
+    widths = [
+        max(head, *sizes) for head, *sizes in zip(heads, *(map(len, r) for r in rows), strict=True)
+    ]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - width
+    if excess > 0 and widths[3] > _RELEASE_WRAPPED:
+        excess -= widths[3] - _RELEASE_WRAPPED
+        table.columns[3].max_width = _RELEASE_WRAPPED
+    if excess > 0 and cut:
+        table.columns[0].max_width = max(_NAME_LEAST, widths[0] - excess)
+
+
+def client_names(look: GroupInspection) -> dict[str, str]:
+    """Process -> a name that fits a column.
+
+    Of long client ids, as Kafka Streams makes them, that is the shortest start that tells them
+    apart.
+    """
+    clients = [one.client for one in look.clients]
+    return {
+        one.process: short_id(one.client, clients) if len(one.client) > _NAME_MOST else one.client
+        for one in look.clients
+    }
+
+
+_PLACES = ("rack", "tags", "endpoint", "host")
+
+
+def _places(look: MemberLook) -> dict[str, str]:
+    """Where a member is."""
+    tags = ", ".join(f"{key}={value}" for key, value in look.tags.items())
+    values = (look.rack, tags, look.endpoint, look.described.client_host)
+    return {name: value or "" for name, value in zip(_PLACES, values, strict=True)}
+
+
+def _client_rows(
+    client: ClientLook, name: str, *, has_warmups: bool
+) -> Iterator[tuple[list[str | Text], MemberLook]]:
+    """A row for the client, and one for each thread where there are several."""
+    first, several = client.members[0], len(client.members) > 1
+    behind = max((lag for lag in client.state_lags.values() if lag is not None), default=None)
+    yield (
+        [
+            Text(name, style="bold"),
+            *(("", "", "") if several else (_wrote(first), _got(first), _release(first))),
+            str(len(client.active)),
+            _kept(client.standby, client.warmup),
+            *[_counted(client.warmup)] * has_warmups,
+            _number(client.lag),
+            _number(behind) if client.state_lags else "",
+        ],
+        first,
+    )
+    for one in client.members if several else ():
+        answer = one.answer
+        yield (
+            [
+                f"  {thread_name(one.described).removeprefix('Stream') or one.described.member_id}",
+                *(_wrote(one), _got(one), _release(one)),
+                str(len(answer.active)),
+                _kept(answer.standby, answer.warmup),
+                *[_counted(answer.warmup)] * has_warmups,
+                *("", ""),
+            ],
+            one,
+        )
+
+
+def _wrote(look: MemberLook) -> str:
+    if not look.used:
+        return "?"
+    both = str(look.used) if look.supported == UNKNOWN_VERSION else f"{look.used}/{look.supported}"
+    is_trailer = look.native is not None and look.used != look.native
+    return f"{both}+{look.native}" if is_trailer else both
+
+
+def _got(look: MemberLook) -> str:
+    if not look.answer.version:
+        return "?"
+    following = look.answer.next_version
+    is_told = following not in (0, look.used)
+    return (
+        f"{look.answer.version} \N{RIGHTWARDS ARROW} {following}"
+        if is_told
+        else f"{look.answer.version}"
+    )
+
+
+def _release(look: MemberLook) -> Text:
+    is_odd = bool(look.evidence.pinned) or look.pin is not None or bool(look.unreadable)
+    return Text(look.evidence.spelled, style="yellow" if is_odd else "")
+
+
+def _kept(standby: Sequence[TaskId], warmup: Sequence[TaskId] | None) -> str:
+    """Standby tasks that are no warm-ups."""
+    return str(len(set(standby) - set(warmup or ())))
+
+
+def _counted(tasks: Sequence[TaskId] | None) -> str:
+    return "?" if tasks is None else str(len(tasks))
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _stock(look: GroupInspection, width: int) -> Table:
+    table = _table("client", "member", "topics", right=("partitions",))
+    if width >= WIDE:
+        table.add_column("host")
+    for one in look.members[:CLIENTS_SHOWN]:
+        member = one.described.instance_id or one.described.member_id
+        row = [one.client, member, ", ".join(one.topics), str(len(one.answer.partitions))]
+        table.add_row(*row, *[one.described.client_host] * (width >= WIDE))
+    return table
+
+
+def _tasks(look: GroupInspection) -> Table:
+    names = client_names(look)
+    table = _table("task", "reads", "runs on", "copies on", right=("lag", "state"))
+    table.columns[0].no_wrap = True
+    for one in look.tasks:
+        table.add_row(
+            str(one.task),
+            ", ".join(f"{read.topic}-{read.partition}" for read in one.inputs) or "?",
+            ", ".join(names[process] for process in one.owners) or "nobody",
+            ", ".join(names[process] for process in one.standbys),
+            _number(one.lag),
+            "" if one.end_sum is None else f"{one.end_sum:,}",
+        )
+    return table
+
+
+def _findings(look: GroupInspection) -> Iterator[RenderableType]:
+    for one in look.findings:
+        style = "red" if one.kind in _BAD else "yellow"
+        mark = Table.grid(padding=(0, 1, 0, 0))
+        mark.add_column(no_wrap=True)
+        mark.add_column(overflow="fold")
+        mark.add_row(Text("!", style=style), Text(one.sentence))
+        yield mark

@@ -1,0 +1,205 @@
+"""``assignor negotiate``: what a leader answers a group of members, and what they do about it.
+
+No broker and no bytes: the same tables that run in the members and in the simulator are asked, so
+the answer is what would happen. Leaders of every release can be asked; members follow Kafka's
+current rule (they differ in what they can write, which is what is given).
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from assignor.cli.negotiate.rounds import BadMembers, Line, Round, parse_members, play
+from assignor.cli.toolkit.commands import Command
+from assignor.cli.toolkit.exit_status import BadInput
+from assignor.cli.toolkit.options import complete_release, format_option
+from assignor.cli.toolkit.text import paragraph, print_table
+from probing import UNKNOWN_VERSION, Release, ReleaseError, find_release
+
+ROUNDS_MAX = 50
+"""Far more than any group needs that settles at all."""
+_COLUMNS = ("member", "used", "supported", "answer", "common", "content", "next")
+_NATIVE_COLUMNS = (*_COLUMNS[:3], "native", *_COLUMNS[3:6], "told", "next")
+
+_HELP = """Ask what a leader answers, and what each member does next.
+
+MEMBERS are pairs of used and latest supported version, in the order m1, m2, ..., or with names:
+name:used/supported. A member of ours adds what its trailer says, 11/11+101, or writes a native
+version, 101/101; one that writes 1 or 2 is pinned. The leader is a release: 2.3 (its newest patch),
+2.3.1, 0.10.2.2, or native, next and incompatible (101, 102, 103).
+"""
+_EXAMPLES = """
+PROGRAM negotiate --members 10/11,11/11
+PROGRAM negotiate --members old:9/9,new:11/11 --release 2.8 --until-settled
+PROGRAM negotiate --members 2/2,3/3 --release 0.10.2  # the leader dies
+PROGRAM negotiate --members 11/11,12/12 --format json
+PROGRAM negotiate --members jvm:9/9,n:11/11+101
+PROGRAM negotiate --members 101/101,102/102 --level 11
+"""
+_EXITS = {0: "the group goes on", 1: "the leader or a member dies, or the group never settles"}
+
+
+@click.command(
+    "negotiate",
+    cls=Command,
+    help=_HELP,
+    short_help="Ask what a leader answers, and what each member does next.",
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@click.option("--members", required=True, metavar="LIST", help="used/supported, comma separated.")
+@click.option(
+    "--release",
+    "release_name",
+    default="native",
+    show_default=True,
+    metavar="RELEASE",
+    shell_complete=complete_release,
+    help="What the leader runs.",
+)
+@click.option("--rounds", type=click.IntRange(1, ROUNDS_MAX), help="Play this many rebalances.")
+@click.option("--until-settled", is_flag=True, help="Play until nobody rejoins.")
+@click.option("--level", type=click.IntRange(1), help="Finalized level: natives go no further.")
+@format_option()
+def negotiate(
+    *,
+    members: str,
+    release_name: str,
+    rounds: int | None,
+    until_settled: bool,
+    level: int | None,
+    form: str,
+) -> None:
+    """Entry point of the subcommand."""
+    if rounds is not None and until_settled:
+        raise BadInput("--rounds and --until-settled exclude each other; give one of them")
+    try:
+        release = find_release(release_name)
+        states = parse_members(members)
+    except (ReleaseError, BadMembers) as error:
+        raise BadInput(str(error)) from error
+    limit = rounds or (ROUNDS_MAX if until_settled else 1)
+    played = play(release, states, rounds=limit, level=level)
+    many = rounds is not None or until_settled
+    if form == "json":
+        click.echo(json.dumps(_as_json(release, played, many=many)))
+    else:
+        _print_text(release, played, many=many)
+    endless = until_settled and not played[-1].settled and not played[-1].failed
+    if endless and form == "text":
+        click.echo(f"the group has not settled after {len(played)} rounds")
+    if endless or any(round_.failed for round_ in played):
+        sys.exit(1)
+
+
+def _as_json(release: Release, played: list[Round], *, many: bool) -> dict[str, Any]:
+    """Return the first round under the documented keys, and every round if more were asked for."""
+    leader = {
+        "release": release.name,
+        "latest": release.latest_version,
+        "native": release.latest_native_version,
+        "model": release.leader_model.value,
+    }
+    rounds = [_round_as_json(round_) for round_ in played]
+    more = {"settled": played[-1].settled, "rounds": rounds} if many else {}
+    return {"leader": leader, **rounds[0], **more}
+
+
+def _round_as_json(round_: Round) -> dict[str, Any]:
+    decision = round_.decision
+    refusal = decision.refusal
+    return {
+        "version": None if refusal else decision.version,
+        "commonly_supported": None if refusal else decision.commonly_supported_version,
+        "future_members": list(decision.future_members),
+        "next_version": decision.next_version or None,
+        "next_version_rule": decision.next_version_rule or None,
+        "rejoining": list(round_.rejoining),
+        "error_code": decision.error_code,
+        "leader_dies": None if refusal is None else refusal.why,
+        "rule": decision.rule,
+        "why": decision.why,
+        "members": [
+            {
+                "member": line.member,
+                "used": line.used,
+                "supported": line.supported,
+                "native": line.native,
+                "answer": {
+                    "version": line.answer.version,
+                    "commonly_supported": line.answer.commonly_supported_version,
+                    "content": line.answer.content.value,
+                    "next_version": line.answer.next_version or None,
+                    "subscription_read": line.answer.subscription_read,
+                    "rule": line.answer.rule,
+                    "why": line.answer.why,
+                },
+                "next": {"action": line.action, "version": line.next_version},
+                "rule": line.rule,
+                "why": line.why,
+            }
+            for line in round_.lines
+        ],
+    }
+
+
+def _print_text(release: Release, played: list[Round], *, many: bool) -> None:
+    native = release.latest_native_version
+    also = "" if native is None else f" and native version {native}"
+    paragraph(
+        f"leader: release {release.name}, latest version {release.latest_version}{also},"
+        f" model: {release.leader_model.value}"
+    )
+    for number, round_ in enumerate(played, start=1):
+        if many:
+            click.echo(f"\nround {number}")
+        _print_round(round_)
+
+
+def _print_round(round_: Round) -> None:
+    decision = round_.decision
+    if decision.refusal is not None:
+        paragraph(f"the leader dies: {decision.why}")
+        return
+    future = ", ".join(decision.future_members) or "none"
+    error = f", error {decision.error_code} to everybody" if decision.error_code else ""
+    paragraph(
+        f"group: written in version {decision.version}, commonly supported"
+        f" {_number(decision.commonly_supported_version)}, future members {future}{error}"
+    )
+    paragraph(f"{decision.rule}: {decision.why}")
+    if round_.has_natives:
+        if decision.next_version:
+            said = f"write {decision.next_version} next time: {decision.next_version_rule}"
+            paragraph(f"native members {said}")
+        paragraph(f"rejoining: {', '.join(round_.rejoining) or 'nobody'}")
+    columns = _NATIVE_COLUMNS if round_.has_natives else _COLUMNS
+    rows = [_cells(line, columns) for line in round_.lines]
+    print_table(columns, rows)
+    for line in round_.lines:
+        paragraph(f"{line.member}: {line.rule}: {line.why}")
+
+
+def _cells(line: Line, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return a member's row of the table."""
+    answer = line.answer
+    cells = {
+        "member": line.member,
+        "used": str(line.used),
+        "supported": _number(line.supported),
+        "native": "-" if line.native is None else str(line.native),
+        "answer": str(answer.version),
+        "common": _number(answer.commonly_supported_version),
+        "content": answer.content.value if answer.subscription_read else "blind",
+        "told": str(answer.next_version or "-"),
+        "next": line.action if line.next_version is None else f"{line.action} {line.next_version}",
+    }
+    return tuple(cells[column] for column in columns)
+
+
+def _number(version: int) -> str:
+    """Return a second number for people: versions 1 and 2 have none."""
+    return str(version) if version != UNKNOWN_VERSION else "-"

@@ -1,0 +1,71 @@
+"""What the commands of all three programs are made of: options, output, endings, extras."""
+
+from assignor.cli.toolkit.commands import CONTEXT, Command, Group, LazyGroup, Subcommand
+from assignor.cli.toolkit.completion import COMPLETION
+from assignor.cli.toolkit.exit_status import (
+    EXIT_INTERRUPTED,
+    EXIT_NO,
+    EXIT_SURROUNDINGS,
+    EXIT_USAGE,
+    AnswerIsNo,
+    BadInput,
+    Interrupted,
+    SurroundingsFailed,
+    failure,
+    say,
+    warn,
+)
+from assignor.cli.toolkit.extras import absent_extra, missing_extra
+from assignor.cli.toolkit.options import (
+    all_of,
+    complete_path,
+    config_option,
+    format_option,
+    name_option,
+    problem_option,
+    release_option,
+    seeds_option,
+    settings_of,
+    strategies_note,
+    strategy_option,
+    timeout_option,
+    workers_option,
+)
+from assignor.cli.toolkit.text import print_uncut, text_console
+
+__all__ = [
+    "COMPLETION",
+    "CONTEXT",
+    "EXIT_INTERRUPTED",
+    "EXIT_NO",
+    "EXIT_SURROUNDINGS",
+    "EXIT_USAGE",
+    "AnswerIsNo",
+    "BadInput",
+    "Command",
+    "Group",
+    "Interrupted",
+    "LazyGroup",
+    "Subcommand",
+    "SurroundingsFailed",
+    "absent_extra",
+    "all_of",
+    "complete_path",
+    "config_option",
+    "failure",
+    "format_option",
+    "missing_extra",
+    "name_option",
+    "print_uncut",
+    "problem_option",
+    "release_option",
+    "say",
+    "seeds_option",
+    "settings_of",
+    "strategies_note",
+    "strategy_option",
+    "text_console",
+    "timeout_option",
+    "warn",
+    "workers_option",
+]

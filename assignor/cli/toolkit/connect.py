@@ -1,0 +1,119 @@
+"""What all commands share that connect to a cluster: three options, and how failures end them.
+
+Exit status 3 where no broker can be reached or answers, 1 where the cluster says that this user may
+not, 2 for a properties file that makes no sense.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assignor.cli.toolkit.exit_status import EXIT_NO, BadInput, SurroundingsFailed
+from assignor.cli.toolkit.extras import missing_extra
+from assignor.cli.toolkit.options import timeout_option
+from assignor.errors import ConfigError
+
+if TYPE_CHECKING:
+    from assignor.adapters.admin import Admin, Target
+
+Command = Callable[..., Any]
+_TIMEOUT_S = 15.0
+NO_BROKER = "no broker can be reached or answers"
+"""What exit status 3 means."""
+
+
+class ConnectFailure(SurroundingsFailed):
+    """No broker can be reached or answers."""
+
+
+class NotAllowed(ConnectFailure):
+    """The cluster's answer is that this user may not: exit status 1."""
+
+    exit_code = EXIT_NO
+
+
+def connect_options(command: Command) -> Command:
+    """Add `--bootstrap-server`, `--command-config` and `--timeout`.
+
+    The command gets them as `bootstrap_server`, `command_config` and `timeout`; `target_of` takes
+    the three.
+    """
+    for option in (
+        timeout_option(f"How long to wait; for all that is asked. By default {_TIMEOUT_S:g}."),
+        click.option(
+            "--command-config",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Java properties, as Kafka's own tools take them (SASL, SSL with PEM).",
+        ),
+        click.option(
+            "--bootstrap-server",
+            metavar="HOST:PORT[,...]",
+            help="Where to connect first; else bootstrap.servers of the file.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def target_of(
+    bootstrap_server: str | None, command_config: Path | None, timeout: float | None
+) -> "Target":
+    """The cluster that the options name.
+
+    Raises:
+        BadInput: no server, or the file makes no sense.
+        ConnectFailure: no Kafka client is installed.
+    """
+    admin = _admin_package()
+    try:
+        properties = admin.read_properties(command_config) if command_config else {}
+        settings = admin.client_settings(properties)
+        given = properties.get("default.api.timeout.ms")
+        file_ms = admin.whole_number("default.api.timeout.ms", given) if given else None
+    except ConfigError as error:
+        raise BadInput(str(error)) from None
+    servers = bootstrap_server or properties.get("bootstrap.servers")
+    if not servers:
+        raise BadInput("no server to connect to; give --bootstrap-server HOST:PORT")
+    try:
+        parsed = admin.parse_servers(servers)
+    except ValueError as error:
+        raise BadInput(f"--bootstrap-server: {error}") from None
+    default_ms = file_ms or int(_TIMEOUT_S * 1000)
+    target: Target = admin.Target(
+        servers=parsed,
+        settings=settings,
+        timeout_ms=default_ms if timeout is None else int(timeout * 1000),
+    )
+    return target
+
+
+@contextmanager
+def connected(target: "Target") -> Iterator["Admin"]:
+    """An admin client for the `with` block; its failures, there and in the block, end the command.
+
+    Raises:
+        ConnectFailure: see the module.
+    """
+    admin = _admin_package()
+    try:
+        with admin.open_admin(target) as client:
+            yield client
+    except admin.NotAuthorized as error:
+        raise NotAllowed(str(error)) from None
+    except admin.BrokerError as error:
+        raise ConnectFailure(str(error)) from None
+
+
+def _admin_package() -> Any:
+    try:
+        from assignor.adapters import admin  # noqa: PLC0415 the client is an extra
+    except ModuleNotFoundError as error:
+        if (advice := missing_extra(error)) is None:
+            raise
+        raise ConnectFailure(f"this command needs a Kafka client: {advice}") from None
+    return admin

@@ -1,0 +1,45 @@
+"""Inspection of live groups: described bytes in, versions, tasks, lags and findings out (sans-IO)."""
+
+from assignor.inspection.group import (
+    group_topics,
+    inspect_group,
+    is_broker_side,
+    is_present,
+    is_settling,
+)
+from assignor.inspection.members import thread_name
+from assignor.inspection.routing import few
+from assignor.inspection.saved_problem import problem_of
+from assignor.inspection.values import (
+    ClientLook,
+    ClusterFacts,
+    DescribedGroup,
+    DescribedMember,
+    Finding,
+    GroupInspection,
+    LeaderLook,
+    MemberLook,
+    TopicFacts,
+    VersionsLook,
+)
+
+__all__ = [
+    "ClientLook",
+    "ClusterFacts",
+    "DescribedGroup",
+    "DescribedMember",
+    "Finding",
+    "GroupInspection",
+    "LeaderLook",
+    "MemberLook",
+    "TopicFacts",
+    "VersionsLook",
+    "few",
+    "group_topics",
+    "inspect_group",
+    "is_broker_side",
+    "is_present",
+    "is_settling",
+    "problem_of",
+    "thread_name",
+]

@@ -1,0 +1,141 @@
+"""A look into a live group: described bytes in, what every member says and got out (sans-IO).
+
+`assignor inspect` asks a cluster and shows the result; anything else that has the bytes of
+DescribeGroups can call `inspect_group` too. JVM, Python and mixed groups are read alike; of groups
+with another assignor it says what the consumer protocol alone tells.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from assignor.inspection.findings import findings_of
+from assignor.inspection.members import look_at_member, look_at_stock_member
+from assignor.inspection.routing import host_map_holes
+from assignor.inspection.tasks import (
+    input_lag,
+    look_at_clients,
+    look_at_shape,
+    look_at_tasks,
+    topics_of_group,
+)
+from assignor.inspection.values import (
+    STREAMS_PROTOCOL,
+    ClusterFacts,
+    DescribedGroup,
+    GroupInspection,
+    MemberLook,
+)
+from assignor.inspection.versions import look_at_leader, look_at_versions
+from assignor.rebalance import GROUP_RECORD_LIMIT, RECORD_BYTES
+from encoding import NO_REBALANCE
+
+_CONSUMER: Final = "consumer"
+_BROKER_SIDE: Final = {
+    "consumer": ("KIP-848", "kafka-consumer-groups.sh"),
+    "streams": ("KIP-1071", "kafka-streams-groups.sh"),
+    "share": ("KIP-932", "kafka-share-groups.sh"),
+}
+
+
+def group_topics(group: DescribedGroup, names: Iterable[str]) -> set[str]:
+    """Those of `names` that belong to a group: its members' topics, and its changelogs."""
+    read = {
+        topic for one in group.members for topic in look_at_stock_member(one, group.group_id).topics
+    }
+    return topics_of_group(names, group.group_id, read)
+
+
+def is_broker_side(group: DescribedGroup) -> bool:
+    """Whether the broker assigns: then its members send no assignor's bytes, and are not shown."""
+    return group.group_type in _BROKER_SIDE and not group.members
+
+
+def is_present(group: DescribedGroup) -> bool:
+    """Whether there is such a group; it may be empty."""
+    return group.state != "Dead" or is_broker_side(group)
+
+
+def inspect_group(group: DescribedGroup, facts: ClusterFacts | None = None) -> GroupInspection:
+    """Say what a group says; never raises, whatever the bytes.
+
+    Args:
+        group: as its coordinator shows it.
+        facts: what the cluster says beside it.
+    """
+    facts = facts or ClusterFacts()
+    is_consumer = group.protocol_type == _CONSUMER and bool(group.protocol_name)
+    is_streams = is_consumer and group.protocol_name == STREAMS_PROTOCOL and bool(group.members)
+    look_at = look_at_member if is_streams else look_at_stock_member
+    members: tuple[MemberLook, ...] = ()
+    if is_consumer:
+        ordered = sorted(group.members, key=lambda one: (one.client_id, one.member_id))
+        members = tuple(look_at(one, group.group_id) for one in ordered)
+    partitions = {one for member in members for one in member.answer.partitions}
+    look = GroupInspection(
+        described=group,
+        summary=_summary(group),
+        is_streams=is_streams,
+        members=members,
+        lag=input_lag(partitions, facts),
+        record_bytes=RECORD_BYTES + sum(one.record_bytes for one in members),
+        record_limit=facts.record_limit or GROUP_RECORD_LIMIT,
+        limit_known=facts.record_limit is not None,
+        facts=facts,
+    )
+    if is_streams:
+        look = _with_tasks(look)
+    return replace(look, findings=findings_of(look)) if members else look
+
+
+def _with_tasks(look: GroupInspection) -> GroupInspection:
+    """Add all that only a Streams group has."""
+    members, facts = look.members, look.facts
+    shape = look_at_shape(members, facts)
+    tasks = look_at_tasks(members, shape, facts)
+    return replace(
+        look,
+        shape=shape,
+        tasks=tasks,
+        clients=look_at_clients(members, tasks),
+        versions=look_at_versions(members),
+        leader=look_at_leader(members),
+        next_rebalance_ms=min(
+            (one.answer.next_rebalance_ms for one in members), default=NO_REBALANCE
+        ),
+        host_map_holes=host_map_holes(members, tasks),
+    )
+
+
+def _summary(group: DescribedGroup) -> str:
+    """One sentence about the whole; the first row that holds."""
+    name = f"group {group.group_id}"
+    count = len(group.members)
+    members = f"{count} member{'' if count == 1 else 's'}"
+    if is_broker_side(group):
+        kip, tool = _BROKER_SIDE[group.group_type]
+        return (
+            f"{name} is of the broker-side {group.group_type} protocol ({kip}): its members send "
+            f"no assignor's bytes; ask {tool} --describe"
+        )
+    if group.state == "Dead":
+        return f"{name} is not known to the cluster, or was removed"
+    if group.state == "Empty" or not count:
+        return f"{name} has no members now; its state is {group.state}"
+    if group.protocol_type != _CONSUMER:
+        return f"{name} is no consumer group but of type {group.protocol_type!r}, with {members}"
+    if not group.protocol_name:
+        return (
+            f"{name} with {members} rebalances ({group.state}): nothing is shown until it settles"
+        )
+    if group.protocol_name != STREAMS_PROTOCOL:
+        return (
+            f"{name} with {members} is no Streams group: its assignor is {group.protocol_name}, "
+            "whose members say topics and partitions only"
+        )
+    return f"{name} with {members}, {group.state}"
+
+
+def is_settling(group: DescribedGroup) -> bool:
+    """Whether it is in the middle of a rebalance, so that a later look shows more."""
+    return group.state in ("PreparingRebalance", "CompletingRebalance")

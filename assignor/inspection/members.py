@@ -1,0 +1,273 @@
+"""What each member of a live group wrote and was answered: bytes to values, one member at a time.
+
+Nothing is trusted: bytes that cannot be read are a reason in words, and hurt no other member.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from assignor.inspection.releases import releases_writing
+from assignor.inspection.values import AnswerLook, DescribedMember, MemberLook
+from assignor.rebalance import (
+    ConsumerAssignment,
+    ConsumerSubscription,
+    levels_said,
+    read_consumer_assignment,
+    read_consumer_subscription,
+)
+from encoding import (
+    Assignment,
+    AssignorError,
+    DecodeError,
+    FutureSubscription,
+    HostInfo,
+    NativeSubscription,
+    Subscription,
+    TaskId,
+    TopicPartition,
+    decode_assignment,
+    decode_subscription,
+    decode_view,
+    task_order,
+)
+from probing import EARLIEST_NATIVE_VERSION
+from probing.features import UNKNOWN_LEVELS
+
+_THREAD = re.compile(r"-StreamThread-\d+(-consumer)?$")
+# Of a member in the group's record: two timeouts, and lengths of four texts and two blobs.
+_MEMBER_FIXED = 24
+
+
+def look_at_member(described: DescribedMember, group_id: str) -> MemberLook:
+    """Read both blobs of a member of a Streams group; never raises."""
+    outer, why = _outer(described.metadata)
+    answer, why_answer = look_at_answer(described.assignment)
+    look = MemberLook(
+        described=described,
+        process=f"member {described.member_id}",
+        client=client_name(described.client_id, group_id),
+        answer=answer,
+        record_bytes=record_bytes(described),
+        unreadable="; ".join(part for part in (why, why_answer) if part),
+    )
+    if outer is None:
+        return look
+    try:
+        value = decode_subscription(outer.user_data)
+    except DecodeError as error:
+        return _with(look, outer, unreadable="; ".join(filter(None, (str(error), why_answer))))
+    if isinstance(value, FutureSubscription):
+        return _future(look, outer, value)
+    return _known(look, outer, value)
+
+
+def look_at_stock_member(described: DescribedMember, group_id: str) -> MemberLook:
+    """Read what the consumer protocol alone says of a member, whatever its assignor."""
+    outer, why = _outer(described.metadata)
+    assigned, why_answer = _assigned(described.assignment)
+    look = MemberLook(
+        described=described,
+        process=f"member {described.member_id}",
+        client=client_name(described.client_id, group_id),
+        answer=AnswerLook() if assigned is None else _bare(assigned),
+        record_bytes=record_bytes(described),
+        unreadable="; ".join(part for part in (why, why_answer) if part),
+    )
+    return look if outer is None else _with(look, outer)
+
+
+def client_name(client_id: str, group_id: str) -> str:
+    """A client id without what Kafka Streams appends for a thread, and without the group's id.
+
+    >>> client_name("app-5f3c-StreamThread-1-consumer", "app")
+    '5f3c'
+    """
+    name = _THREAD.sub("", client_id)
+    return name.removeprefix(f"{group_id}-") or name
+
+
+def thread_name(described: DescribedMember) -> str:
+    """The thread that a member is, `StreamThread-1`; else its instance id, or nothing."""
+    found = _THREAD.search(described.client_id)
+    if found:
+        return found[0].removeprefix("-").removesuffix("-consumer")
+    return described.instance_id or ""
+
+
+def labels(members: Sequence[MemberLook]) -> dict[str, str]:
+    """Member id -> its client, with the thread where the client has several members."""
+    counts = Counter(one.process for one in members)
+    return {
+        one.described.member_id: f"{one.client} {thread_name(one.described)}".rstrip()
+        if counts[one.process] > 1
+        else one.client
+        for one in members
+    }
+
+
+def record_bytes(described: DescribedMember) -> int:
+    """What a member takes of the group's record."""
+    texts = (
+        described.member_id,
+        described.instance_id or "",
+        described.client_id,
+        f"/{described.client_host}",
+    )
+    named = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return named + _MEMBER_FIXED + len(described.metadata) + len(described.assignment)
+
+
+def look_at_answer(data: bytes) -> tuple[AnswerLook, str]:
+    """What an answer says, and why it could not be read (empty where it could)."""
+    assigned, why = _assigned(data)
+    if assigned is None:
+        return AnswerLook(), why
+    try:
+        value = decode_assignment(assigned.user_data)
+    except DecodeError as error:
+        return _bare(assigned), str(error)
+    native = value.native
+    active = tuple(sorted(set(value.active_tasks), key=task_order))
+    return AnswerLook(
+        consumer_version=assigned.version,
+        version=value.version,
+        common=value.commonly_supported_version,
+        native=native is not None,
+        next_version=0 if native is None else native.next_version,
+        levels=UNKNOWN_LEVELS
+        if native is None
+        else levels_said(native.feature_levels, native.feature_epoch),
+        partitions=assigned.partitions,
+        active=active,
+        standby=tuple(sorted(value.standby_tasks, key=task_order)),
+        warmup=None if native is None else native.warmup_tasks,
+        topics_of=_topics_of(value, assigned.partitions),
+        next_rebalance_ms=value.next_rebalance_ms,
+        error_code=value.error_code,
+        hosts=value.partitions_by_host or None,
+        view_hosts=_view_hosts(value),
+    ), ""
+
+
+def _bare(assigned: ConsumerAssignment) -> AnswerLook:
+    return AnswerLook(consumer_version=assigned.version, partitions=assigned.partitions)
+
+
+def _outer(data: bytes) -> tuple[ConsumerSubscription | None, str]:
+    try:
+        return read_consumer_subscription(data), ""
+    except DecodeError as error:
+        return None, str(error)
+
+
+def _assigned(data: bytes) -> tuple[ConsumerAssignment | None, str]:
+    if not data:
+        # The coordinator keeps nothing for a member that the leader gave no answer.
+        return None, "the leader answered nothing"
+    try:
+        return read_consumer_assignment(data), ""
+    except DecodeError as error:
+        return None, str(error)
+
+
+def _with(look: MemberLook, outer: ConsumerSubscription, **more: Any) -> MemberLook:
+    fields: dict[str, Any] = {
+        "consumer_version": outer.version,
+        "topics": tuple(sorted(outer.topics)),
+        "owned": tuple(sorted(outer.owned_partitions)),
+        "generation": outer.generation,
+        "rack": outer.rack,
+    }
+    return replace(look, **(fields | more))
+
+
+def _future(look: MemberLook, outer: ConsumerSubscription, value: FutureSubscription) -> MemberLook:
+    is_native = value.version >= EARLIEST_NATIVE_VERSION
+    return _with(
+        look,
+        outer,
+        used=value.version,
+        supported=value.latest_supported_version,
+        native=value.latest_supported_version if is_native else None,
+        evidence=releases_writing(value.version, value.latest_supported_version, outer.version),
+    )
+
+
+def _known(look: MemberLook, outer: ConsumerSubscription, value: Subscription) -> MemberLook:
+    native = value.native
+    said = {} if native is None else _native_fields(native)
+    return _with(
+        look,
+        outer,
+        process=str(value.process_id),
+        used=value.version,
+        supported=value.latest_supported_version,
+        evidence=releases_writing(
+            value.version,
+            value.latest_supported_version,
+            outer.version,
+            native=None if native is None else native.latest_supported_version,
+            pin=None if native is None else native.pinned_version,
+        ),
+        endpoint=value.user_endpoint,
+        tags=value.client_tags,
+        sums=value.task_offset_sums,
+        wants_shutdown=value.error_code == AssignorError.SHUTDOWN_REQUESTED,
+        **said,
+    )
+
+
+def _native_fields(native: NativeSubscription) -> dict[str, Any]:
+    """What a member of ours says beyond the consumer protocol, which its client may not fill."""
+    fields: dict[str, Any] = {
+        "native": native.latest_supported_version,
+        "pin": native.pinned_version,
+        "levels": levels_said(native.adopted_levels, native.adopted_epoch),
+        "end_sums": native.end_offset_sums,
+        "fingerprint": native.fingerprint.hex(),
+    }
+    if native.rack is not None:
+        fields["rack"] = native.rack
+    if native.owned_generation >= 0:
+        fields["generation"] = native.owned_generation
+    return fields
+
+
+def _topics_of(
+    value: Assignment, partitions: tuple[TopicPartition, ...]
+) -> Mapping[int, frozenset[str]]:
+    """Which subtopology reads which topic, as far as one answer shows it beyond doubt."""
+    found: dict[int, set[str]] = {}
+    pairs: Iterable[tuple[TaskId, TopicPartition]] = ()
+    if value.version < EARLIEST_NATIVE_VERSION and len(value.active_tasks) == len(partitions):
+        # In Kafka's layouts the n-th task id belongs to the n-th sorted partition.
+        pairs = zip(value.active_tasks, partitions, strict=True)
+    for task, partition in pairs:
+        found.setdefault(task.subtopology, set()).add(partition.topic)
+    for task, inputs in value.standby_tasks.items():
+        found.setdefault(task.subtopology, set()).update(one.topic for one in inputs)
+    return {subtopology: frozenset(topics) for subtopology, topics in sorted(found.items())}
+
+
+def _view_hosts(value: Assignment) -> Mapping[HostInfo, frozenset[TaskId]] | None:
+    """Who runs which task by a native view in full; a delta says nothing without what it is of."""
+    native = value.native
+    if native is None or native.view_full is None:
+        return None
+    try:
+        view = decode_view(native.view_full)
+    except DecodeError:
+        return None
+    tasks = [
+        TaskId(subtopology, partition)
+        for subtopology, size in enumerate(view.sizes)
+        for partition in range(size)
+    ]
+    found: dict[HostInfo, set[TaskId]] = {host: set() for host in view.hosts}
+    for task, owner in zip(tasks, view.active.tolist(), strict=True):
+        if owner >= 0:
+            found[view.hosts[owner]].add(task)
+    return {host: frozenset(owned) for host, owned in sorted(found.items())}

@@ -1,0 +1,226 @@
+"""A live group as a problem file: what `assignor assign`, `explain`, `size` and a plan start from.
+
+The file says what an observer knows. Members report the offsets of their copies only when they
+join, so a settled group's copies are taken as caught up unless the caller asks for what was
+reported. What does not show (which topics a subtopology reads, which changelogs it has) gets a
+placeholder with the right number of partitions, and the note says so.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal
+
+from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
+from assignor.problems import ProblemError
+from encoding import NO_REBALANCE, RUNNING, TaskId
+
+Lags = Literal["caught-up", "reported"]
+
+_DIES: Final = "leave"
+
+
+def problem_of(
+    look: GroupInspection, *, lags: Lags = "caught-up", dies: Collection[str] = ()
+) -> dict[str, Any]:
+    """The problem of a Streams group.
+
+    Args:
+        look: the group.
+        lags: how far the copies are that members hold now: `caught-up` takes them as such, but for
+            warm-ups; `reported` takes what members said when they last joined.
+        dies: clients that leave, as an event of the simulation: client names, or process ids or
+            the start of one.
+
+    Raises:
+        ProblemError: the group is no Streams group, its tasks have topology names, or a client of
+            `dies` does not exist or is meant by an ambiguous name.
+    """
+    if not look.is_streams:
+        raise ProblemError(f"{look.summary}; only Streams groups can be saved")
+    if any(one.task.topology_name for one in look.tasks):
+        raise ProblemError(
+            "tasks of named topologies have no place in a problem file;"
+            " save the groups of applications without them"
+        )
+    sizes = _sizes(look)
+    stateful = _stateful(look)
+    sources, notes = _sources(look, sizes)
+    problem: dict[str, Any] = {
+        "name": look.described.group_id,
+        "note": "; ".join((_origin(lags), *notes)),
+        "config": _config(look, stateful),
+        "topics": _topics(look, sources, sizes),
+        "subtopologies": _subtopologies(look.shape, sources, stateful, look.described.group_id),
+        "end_offset_sums": {
+            str(one.task): one.end_sum for one in look.tasks if one.end_sum is not None
+        },
+        "clients": _clients(look, stateful, lags),
+    }
+    if dies:
+        leaving = [process_named(look, name) for name in dies]
+        problem["events"] = [{"type": _DIES, "clients": leaving}]
+    return problem
+
+
+def process_named(look: GroupInspection, name: str) -> str:
+    """The process that a client name, a process id or its start means.
+
+    Raises:
+        ProblemError: none, or several.
+    """
+    found = [one.process for one in look.clients if name in (one.client, one.process)]
+    found = found or [one.process for one in look.clients if one.process.startswith(name)]
+    if len(found) != 1:
+        known = ", ".join(one.client for one in look.clients)
+        what = "is no client" if not found else f"means {len(found)} clients"
+        raise ProblemError(f"{name!r} {what} of the group; there are {known}")
+    return found[0]
+
+
+def _origin(lags: Lags) -> str:
+    taken = (
+        "copies held now are taken as caught up"
+        if lags == "caught-up"
+        else "lags are as reported at the last rebalance"
+    )
+    return f"a live group as assignor inspect saw it; {taken}"
+
+
+def _sizes(look: GroupInspection) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for one in look.tasks:
+        number = one.task.subtopology
+        sizes[number] = max(sizes.get(number, 0), one.task.partition + 1)
+    return dict(sorted(sizes.items()))
+
+
+def _stateful(look: GroupInspection) -> set[int]:
+    """Subtopologies with state: a changelog, a copy somewhere, or offsets that a member told."""
+    copies = {one.task.subtopology for one in look.tasks if one.standbys}
+    told = {
+        task.subtopology for one in look.members for task, total in one.sums if total != RUNNING
+    }
+    return copies | told | set(look.shape.changelogs)
+
+
+def _sources(
+    look: GroupInspection, sizes: Mapping[int, int]
+) -> tuple[dict[int, tuple[str, ...]], list[str]]:
+    """Topics of each subtopology, placeholders included, and what to say about those."""
+    topics = look.facts.topics
+    sources, guessed = {}, []
+    for number, size in sizes.items():
+        known = tuple(name for name in look.shape.sources.get(number, ()) if name in topics)
+        if max((topics[name].partitions for name in known), default=0) < size:
+            known = (*known, f"{look.described.group_id}-subtopology-{number}-input")
+            guessed.append(str(number))
+        sources[number] = known
+    said = f"inputs of subtopology {', '.join(guessed)} are placeholders" if guessed else ""
+    return sources, [said] if said else []
+
+
+def _config(look: GroupInspection, stateful: Collection[int]) -> dict[str, Any]:
+    """Settings that show: standbys that every task with state has."""
+    warmups = {(task, client.process) for client in look.clients for task in client.warmup or ()}
+    copies = [
+        sum((one.task, process) not in warmups for process in one.standbys)
+        for one in look.tasks
+        if one.task.subtopology in stateful
+    ]
+    return {"num.standby.replicas": min(copies, default=0)}
+
+
+def _topics(
+    look: GroupInspection, sources: Mapping[int, tuple[str, ...]], sizes: Mapping[int, int]
+) -> dict[str, Any]:
+    named = {name: size for number, size in sizes.items() for name in sources[number]}
+    logs = {name for names in look.shape.changelogs.values() for name in names}
+    found: dict[str, Any] = {}
+    for name in sorted(named.keys() | (logs & look.facts.topics.keys())):
+        facts = look.facts.topics.get(name)
+        topic: dict[str, Any] = {"partitions": named[name] if facts is None else facts.partitions}
+        if facts is not None and facts.racks:
+            topic["racks"] = {str(n): sorted(racks) for n, racks in sorted(facts.racks.items())}
+        found[name] = topic
+    return found
+
+
+def _subtopologies(
+    shape: Shape,
+    sources: Mapping[int, tuple[str, ...]],
+    stateful: Collection[int],
+    group_id: str,
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number, names in sources.items():
+        logs = list(shape.changelogs.get(number, ()))
+        if number in stateful and not logs:
+            logs = [f"{group_id}-subtopology-{number}-changelog"]
+        found[str(number)] = {"sources": list(names), "changelogs": logs}
+    return found
+
+
+def _clients(look: GroupInspection, stateful: Collection[int], lags: Lags) -> dict[str, Any]:
+    taken: set[TaskId] = set()
+    found: dict[str, Any] = {}
+    for client in sorted(look.clients, key=lambda one: one.process):
+        active = [task for task in client.active if task not in taken]
+        taken.update(active)
+        first = client.members[0]
+        entry: dict[str, Any] = {
+            "threads": len(client.members),
+            "consumers": [one.described.member_id for one in client.members],
+            "active": [str(task) for task in active],
+            "standby": [str(task) for task in client.standby if task not in active],
+            "lags": _lags(look, client, active, stateful, lags),
+            "client": client.client,
+            "versions": _versions(client.members),
+        }
+        if first.rack:
+            entry["rack"] = first.rack
+        if first.tags:
+            entry["tags"] = dict(first.tags)
+        if first.endpoint:
+            entry["endpoint"] = first.endpoint
+        found[client.process] = entry
+    return found
+
+
+def _lags(
+    look: GroupInspection,
+    client: ClientLook,
+    active: Collection[TaskId],
+    stateful: Collection[int],
+    lags: Lags,
+) -> dict[str, Any]:
+    is_warming = look.next_rebalance_ms != NO_REBALANCE and client.warmup is None
+    found: dict[str, Any] = {}
+    for task, lag in client.state_lags.items():
+        found[str(task)] = "unknown" if lag is None else lag
+    for task in client.standby:
+        # Without word from the leader any copy may be one that still warms up.
+        is_warmup = task in (client.warmup or ()) or is_warming
+        if lags == "caught-up" and not is_warmup:
+            found[str(task)] = 0
+        else:
+            found.setdefault(str(task), "unknown")
+    for task in active:
+        if task.subtopology in stateful:
+            found[str(task)] = "running"
+        else:
+            found.pop(str(task), None)
+    return found
+
+
+def _versions(members: Collection[MemberLook]) -> list[dict[str, Any]]:
+    """What each thread wrote, for whoever plans an upgrade from here."""
+    rows = [
+        {
+            "used": one.used,
+            "supported": one.supported,
+            "native": one.native,
+            "pinned": one.pin is not None or bool(one.evidence.pinned),
+            "releases": [*one.evidence.releases, *one.evidence.pinned],
+        }
+        for one in members
+    ]
+    return [row for number, row in enumerate(rows) if row not in rows[:number]]

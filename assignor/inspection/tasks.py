@@ -1,0 +1,256 @@
+"""Who runs which task, what each task reads, and how far behind it is, from answers and offsets.
+
+Members send no topology. In Kafka's layouts the n-th task id belongs to the n-th partition, so
+answers show which subtopology reads which topic; native bodies name tasks alone, there the
+partition numbers decide, where they can. Changelogs are in no answer at all: they are found by
+name and count, and where that leaves a choice nothing is claimed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from assignor.inspection.values import (
+    NO_OFFSET,
+    ClientLook,
+    ClusterFacts,
+    MemberLook,
+    Shape,
+    TaskLook,
+)
+from encoding import RUNNING, TaskId, TopicPartition, task_order
+
+CHANGELOG: Final = "-changelog"
+_REPARTITION: Final = "-repartition"
+
+
+def topics_of_group(names: Iterable[str], group_id: str, read: Iterable[str]) -> set[str]:
+    """Topics that belong to a group: those that its members read, and its changelogs."""
+    own = set(read)
+    return {
+        name
+        for name in names
+        if name in own or (name.startswith(f"{group_id}-") and name.endswith(CHANGELOG))
+    }
+
+
+def look_at_shape(members: Sequence[MemberLook], facts: ClusterFacts) -> Shape:
+    """The topology, as far as answers and topic names show it; nothing of named topologies."""
+    if any(task.topology_name for one in members for task in one.answer.active):
+        topics = {partition.topic for one in members for partition in one.answer.partitions}
+        return Shape(sources={}, changelogs={}, loose_topics=tuple(sorted(topics)))
+    sources, loose = _sources(members)
+    changelogs, unowned = _changelogs(members, facts, sources)
+    return Shape(
+        sources={number: tuple(sorted(topics)) for number, topics in sorted(sources.items())},
+        changelogs={number: tuple(sorted(names)) for number, names in sorted(changelogs.items())},
+        loose_topics=tuple(sorted(loose)),
+        loose_changelogs=tuple(sorted(unowned)),
+    )
+
+
+def _sources(members: Sequence[MemberLook]) -> tuple[dict[int, set[str]], set[str]]:
+    """Topics of each subtopology, and topics of which it does not show who reads them."""
+    found: dict[int, set[str]] = {}
+    candidates: dict[str, set[int]] = {}
+    for member in members:
+        answer = member.answer
+        for subtopology, topics in answer.topics_of.items():
+            found.setdefault(subtopology, set()).update(topics)
+        for topic, partition in answer.partitions if answer.active else ():
+            # A task has the number of the partitions that it reads.
+            readers = {task.subtopology for task in answer.active if task.partition == partition}
+            known = candidates.get(topic)
+            candidates[topic] = readers if known is None else known & readers
+    for certain in found.values():
+        for topic in certain:
+            candidates.pop(topic, None)
+    loose = _settled_by_exclusion(candidates, found)
+    return found, loose
+
+
+def _settled_by_exclusion(
+    candidates: Mapping[str, set[int]], found: dict[int, set[str]]
+) -> set[str]:
+    """Give topics with one possible reader to it; each subtopology has to read something."""
+    left = {topic: set(readers) for topic, readers in candidates.items()}
+    is_moving = True
+    while is_moving:
+        is_moving = False
+        bare = {number for readers in left.values() for number in readers} - found.keys()
+        for topic, readers in sorted(left.items()):
+            only = [number for number in bare if _readers_of(left, number) == [topic]]
+            settled = only if len(only) == 1 else sorted(readers)
+            if len(settled) == 1:
+                found.setdefault(settled[0], set()).add(topic)
+                del left[topic]
+                is_moving = True
+                break
+    return set(left)
+
+
+def _readers_of(left: Mapping[str, set[int]], number: int) -> list[str]:
+    return [topic for topic, readers in sorted(left.items()) if number in readers]
+
+
+def _changelogs(
+    members: Sequence[MemberLook], facts: ClusterFacts, sources: Mapping[int, set[str]]
+) -> tuple[dict[int, set[str]], set[str]]:
+    """Changelogs of each subtopology, and those of which it does not show whose they are."""
+    stateful = _stateful(members)
+    sizes = _sizes(members, facts, sources)
+    found: dict[int, set[str]] = {}
+    left = {name for name in facts.topics if name.endswith(CHANGELOG)}
+    for name in sorted(left):
+        twin = f"{name.removesuffix(CHANGELOG)}{_REPARTITION}"
+        owner = [number for number, topics in sources.items() if twin in topics]
+        if len(owner) == 1:
+            found.setdefault(owner[0], set()).add(name)
+    left -= {name for names in found.values() for name in names}
+    for name in sorted(left):
+        partitions = facts.topics[name].partitions
+        fitting = [number for number, size in sizes.items() if size == partitions]
+        # State that members report comes first: where just one such subtopology has no changelog
+        # yet, the changelog is its.
+        bare = [number for number in fitting if number in stateful - found.keys()]
+        likely = bare if len(bare) == 1 and len(left) == 1 else fitting
+        if len(likely) == 1:
+            found.setdefault(likely[0], set()).add(name)
+    return found, left - {name for names in found.values() for name in names}
+
+
+def _stateful(members: Sequence[MemberLook]) -> set[int]:
+    """Subtopologies with state: somebody keeps a copy, or says how far one is."""
+    found = set()
+    for member in members:
+        found |= {task.subtopology for task in member.answer.standby}
+        found |= {task.subtopology for task, offset in member.sums if offset != RUNNING}
+        found |= {task.subtopology for task, _ in member.end_sums}
+    return found
+
+
+def _sizes(
+    members: Sequence[MemberLook], facts: ClusterFacts, sources: Mapping[int, set[str]]
+) -> dict[int, int]:
+    """Tasks of each subtopology: the widest of its topics, else the highest task that is seen."""
+    sizes: dict[int, int] = {}
+    for member in members:
+        for task in (*member.answer.active, *member.answer.standby):
+            sizes[task.subtopology] = max(sizes.get(task.subtopology, 0), task.partition + 1)
+    for number, topics in sources.items():
+        known = [facts.topics[topic].partitions for topic in topics if topic in facts.topics]
+        sizes[number] = max([sizes.get(number, 0), *known])
+    return dict(sorted(sizes.items()))
+
+
+def look_at_tasks(
+    members: Sequence[MemberLook], shape: Shape, facts: ClusterFacts
+) -> tuple[TaskLook, ...]:
+    """Every task that is seen or has to be there, sorted."""
+    owners: dict[TaskId, set[str]] = {}
+    standbys: dict[TaskId, set[str]] = {}
+    for member in members:
+        for task in member.answer.active:
+            owners.setdefault(task, set()).add(member.process)
+        for task in member.answer.standby:
+            standbys.setdefault(task, set()).add(member.process)
+    wanted = owners.keys() | standbys.keys()
+    has_names = any(task.topology_name for task in wanted)
+    if not has_names:
+        sizes = _sizes(members, facts, {n: set(topics) for n, topics in shape.sources.items()})
+        wanted |= {TaskId(number, p) for number, size in sizes.items() for p in range(size)}
+    ends = _own_ends(members)
+    found = []
+    for task in sorted(wanted, key=task_order):
+        inputs = _partitions(shape.sources, task, facts)
+        logs = _partitions(shape.changelogs, task, facts)
+        found.append(
+            TaskLook(
+                task=task,
+                inputs=inputs,
+                owners=tuple(sorted(owners.get(task, ()))),
+                standbys=tuple(sorted(standbys.get(task, ()))),
+                lag=input_lag(inputs, facts),
+                end_sum=_end_sum(logs, facts, ends.get(task)),
+            )
+        )
+    return tuple(found)
+
+
+def _partitions(
+    topics_of: Mapping[int, tuple[str, ...]], task: TaskId, facts: ClusterFacts
+) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(topic, task.partition)
+        for topic in topics_of.get(task.subtopology, ())
+        if topic not in facts.topics or task.partition < facts.topics[topic].partitions
+    )
+
+
+def _own_ends(members: Sequence[MemberLook]) -> dict[TaskId, int]:
+    """Changelog ends that members of ours say of the tasks that they run."""
+    return {task: end for member in members for task, end in member.end_sums if end >= 0}
+
+
+def _end_sum(logs: Sequence[TopicPartition], facts: ClusterFacts, own: int | None) -> int | None:
+    ends = [facts.end_offsets[log] for log in logs if log in facts.end_offsets]
+    return sum(ends) if logs and len(ends) == len(logs) else own
+
+
+def input_lag(partitions: Iterable[TopicPartition], facts: ClusterFacts) -> int | None:
+    """Records between committed and end offsets; None where no partition has both.
+
+    A partition that nobody has committed counts from nowhere, so it is left out.
+    """
+    lags = [
+        max(0, facts.end_offsets[one] - facts.committed[one])
+        for one in partitions
+        if facts.committed.get(one, NO_OFFSET) >= 0 and one in facts.end_offsets
+    ]
+    return sum(lags) if lags else None
+
+
+def look_at_clients(
+    members: Sequence[MemberLook], tasks: Sequence[TaskLook]
+) -> tuple[ClientLook, ...]:
+    """Members by process, in order of their client ids."""
+    parts: dict[str, list[MemberLook]] = {}
+    for member in members:
+        parts.setdefault(member.process, []).append(member)
+    lag_by_task = {look.task: look.lag for look in tasks}
+    end_by_task = {look.task: look.end_sum for look in tasks}
+    clients = []
+    for process, group in parts.items():
+        group.sort(key=lambda one: one.described.member_id)
+        active = _joined(one.answer.active for one in group)
+        lags = [lag for task in active if (lag := lag_by_task[task]) is not None]
+        warmups = [one.answer.warmup for one in group]
+        told = [warmup for warmup in warmups if warmup is not None]
+        clients.append(
+            ClientLook(
+                process=process,
+                client=group[0].client,
+                members=tuple(group),
+                active=active,
+                standby=_joined(one.answer.standby for one in group),
+                warmup=_joined(told) if len(told) == len(warmups) else None,
+                lag=sum(lags) if lags else None,
+                state_lags=_state_lags(group, end_by_task),
+            )
+        )
+    return tuple(sorted(clients, key=lambda one: (one.client, one.process)))
+
+
+def _joined(parts: Iterable[tuple[TaskId, ...]]) -> tuple[TaskId, ...]:
+    return tuple(sorted({task for part in parts for task in part}, key=task_order))
+
+
+def _state_lags(
+    members: Sequence[MemberLook], end_by_task: Mapping[TaskId, int | None]
+) -> dict[TaskId, int | None]:
+    found: dict[TaskId, int | None] = {}
+    for member in members:
+        for task, offset in member.sums:
+            end = end_by_task.get(task)
+            if offset != RUNNING:
+                found[task] = None if offset < 0 or end is None else max(0, end - offset)
+    return dict(sorted(found.items(), key=lambda pair: task_order(pair[0])))

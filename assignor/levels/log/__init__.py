@@ -1,0 +1,43 @@
+"""The feature log of a group, in a directory or in a compacted topic (KIP-584, KIP-778)."""
+
+from assignor.levels.log.directory import (
+    Committed,
+    FeatureLog,
+    LogFormat,
+    format_log,
+    look_at_log,
+    opened_log,
+    read_format,
+)
+from assignor.levels.log.records import LogState, Note, supported_here
+from assignor.levels.log.topic import (
+    TOPIC_SETTINGS,
+    TopicChange,
+    TopicRecord,
+    TopicView,
+    change_record,
+    check_counted,
+    read_topic,
+    topic_name,
+)
+
+__all__ = [
+    "TOPIC_SETTINGS",
+    "Committed",
+    "FeatureLog",
+    "LogFormat",
+    "LogState",
+    "Note",
+    "TopicChange",
+    "TopicRecord",
+    "TopicView",
+    "change_record",
+    "check_counted",
+    "format_log",
+    "look_at_log",
+    "opened_log",
+    "read_format",
+    "read_topic",
+    "supported_here",
+    "topic_name",
+]

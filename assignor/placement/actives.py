@@ -1,0 +1,109 @@
+"""Where stateful active tasks belong in the end: the target, before anything is warmed up.
+
+Every client keeps what it runs up to its thread band. What must move goes along *hot* paths first:
+from a client that has too many to one that lacks some, over clients that are caught up on the tasks
+handed along, shortest path first, so nothing is restored. The rest goes to copies on their way up,
+then evenly over the subtopologies.
+"""
+
+import numpy as np
+
+from assignor.placement.bands import fill, quotas, released, thread_bands
+from assignor.placement.handover_paths import moved_along_hot_paths
+from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray
+from assignor.placement.weights import weighted_target
+
+
+def homes(state: GroupState) -> IntArray:
+    """Int [T]: where each stateful task is best left alone; NOBODY where it has no such place.
+
+    The running owner while it is caught up, or while nobody else is and it still has state. NOBODY
+    for stateless tasks.
+    """
+    task, hot = state.copy_task(), state.is_caught_up()
+    anywhere = state.starts_anywhere()
+    at_owner = state.copy_client == state.owner[task]
+    owner_is_hot, has_state, has_hot = anywhere.copy(), ~anywhere, anywhere.copy()
+    owner_is_hot[task[at_owner]] = False
+    owner_is_hot[task[at_owner & hot]] = True
+    # Without a report of the owner there is nothing better than it, unless another has state.
+    has_state[task] = False
+    has_state[task[at_owner]] = True
+    has_hot[task[hot]] = True
+    stays = owner_is_hot | (~has_hot & has_state)
+    usable = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
+    return np.where(stays & state.stateful & usable, state.owner, NOBODY)
+
+
+def target_actives(state: GroupState) -> IntArray:
+    """Int [T]: the client on which each stateful task belongs; NOBODY for stateless tasks.
+
+    Threads differ by at most one stateful task, or where tasks have weights, the work of the
+    busiest is near the best there is; O(T + N + moves log C) in the usual case.
+    """
+    home = homes(state)
+    chosen = np.flatnonzero(state.stateful)
+    if state.weights is not None and len(chosen):
+        target = np.full(len(state.tasks), NOBODY, dtype=np.int64)
+        target[chosen] = weighted_target(state, chosen, home, target, state.weights)
+        return target
+    capacity = state.capacity()
+    bands = thread_bands(capacity, len(chosen))
+    held = home[chosen]
+    count = np.bincount(held[held != NOBODY], minlength=len(capacity)).astype(np.int64)
+    is_settled = (count >= bands.low).all() and (count <= bands.high).all()
+    if is_settled and not (held == NOBODY).any():
+        return home
+    target = moved_along_hot_paths(state, home, count)
+    _place_rest(state, chosen, target)
+    return target
+
+
+def _place_rest(state: GroupState, chosen: IntArray, target: IntArray) -> None:
+    """Fix the quotas, and place what no hot path reached."""
+    capacity, clients = state.capacity(), len(state.clients)
+    held = target[chosen]
+    count = np.bincount(held[held != NOBODY], minlength=clients).astype(np.int64)
+    room = quotas(count + _nearest_copies(state, target), capacity, len(chosen)) - count
+    _place_on_partial_copies(state, target, room)
+    left = np.flatnonzero(state.stateful & (target == NOBODY)).tolist()
+    for client in np.flatnonzero(room < 0).tolist():
+        gone = released(state, np.flatnonzero(target == client).tolist(), -int(room[client]))
+        target[gone] = NOBODY
+        left += gone
+    fill(state, sorted(left), target, np.maximum(room, 0), capacity)
+
+
+def _nearest_copies(state: GroupState, target: IntArray) -> IntArray:
+    """Int [C]: homeless tasks whose nearest copy each client has; what it would like to get."""
+    task = state.copy_task()
+    where = np.flatnonzero(state.stateful[task] & (target[task] == NOBODY))
+    where = where[np.lexsort((state.copy_client[where], state.copy_lag[where], task[where]))]
+    is_first = np.diff(task[where], prepend=-1) != 0
+    found = np.bincount(state.copy_client[where[is_first]], minlength=len(state.clients))
+    return np.where(state.capacity() > 0, found, 0).astype(np.int64)
+
+
+def _place_on_partial_copies(state: GroupState, target: IntArray, room: IntArray) -> None:
+    """Tasks that are homeless or too many go to a copy on its way up, the nearest one first.
+
+    This is also what keeps a warm-up that takes several rounds on its destination.
+    """
+    task = state.copy_task()
+    giver = target[task]
+    may_leave: BoolArray = (giver == NOBODY) | (room[giver] < 0)
+    useful = may_leave & (room[state.copy_client] > 0) & (giver != state.copy_client)
+    useful &= state.stateful[task]
+    # Restoring so little from nothing is better than state that is further behind.
+    useful &= state.is_caught_up() | ~state.starts_anywhere()[task]
+    where = np.flatnonzero(useful)
+    keys = (state.copy_client[where], task[where], state.copy_lag[where], giver[where] != NOBODY)
+    for index in where[np.lexsort(keys)].tolist():
+        one, client = int(task[index]), int(state.copy_client[index])
+        old = int(target[one])
+        if room[client] <= 0 or (old != giver[index]) or (old != NOBODY and room[old] >= 0):
+            continue
+        target[one] = client
+        room[client] -= 1
+        if old != NOBODY:
+            room[old] += 1

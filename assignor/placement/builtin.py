@@ -1,0 +1,54 @@
+"""`high_availability`, the default: as few moves as balance allows, and nobody started behind.
+
+The promise is KIP-441's: a task runs on a client that has its state, and moves once the new place
+has caught up. The way there is another than Kafka's, which deals all tasks anew and walks towards
+that: here what runs well stays.
+"""
+
+import numpy as np
+
+from assignor.placement.actives import homes
+from assignor.placement.bands import keep_owners
+from assignor.placement.final_places import targets, with_rack_costs
+from assignor.placement.movements import actives_now, settle
+from assignor.placement.standbys import target_standbys
+from assignor.placement.state import NOBODY, GroupState, TaskAssignment
+
+
+def high_availability(state: GroupState) -> TaskAssignment:
+    """Place every task; asks for a follow-up rebalance while copies come nearer to being used."""
+    state = with_rack_costs(state, traffic=10, non_overlap=1)
+    target, standbys = targets(state, evens_out=True)
+    stateful_target = np.where(state.stateful, target, NOBODY)
+    now = actives_now(state, stateful_target, homes(state))
+    return settle(state, target=target, now=now, standbys=standbys)
+
+
+def sticky(state: GroupState) -> TaskAssignment:
+    """Place every task sticky and balanced by task and by thread; standbys on the least loaded.
+
+    O((T + C + N) log C) time, O(T + C + N) memory.
+    """
+    active, standbys = targets(with_rack_costs(state, traffic=1, non_overlap=10))
+    pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
+    return TaskAssignment(active=active, standbys=tuple(pairs), warnings=standbys.warnings)
+
+
+def fallback_prior(state: GroupState) -> TaskAssignment:
+    """Every owner keeps its tasks; the rest goes to copies, then to the least loaded.
+
+    O((T + C + N) log C) time. Always asks for a follow-up rebalance.
+    """
+    capacity = state.capacity()
+    owner = np.where(capacity[state.owner] > 0, state.owner, NOBODY)
+    for task in np.flatnonzero(state.stateful & (owner == NOBODY)).tolist():
+        copies = [(lag, c) for c, lag in state.copies(task) if capacity[c] > 0]
+        if copies:
+            # Among equal lags the first client: all that is known here is who has state.
+            owner[task] = min(copies)[1]
+    active = keep_owners(state, owner)
+    standbys = target_standbys(state, active)
+    pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
+    return TaskAssignment(
+        active=active, standbys=tuple(pairs), followup=True, warnings=standbys.warnings
+    )

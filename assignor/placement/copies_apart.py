@@ -1,0 +1,222 @@
+"""Which clients keep the copies of a task apart: tag keys (KIP-708), and racks after them.
+
+A key asks that the copies of a task, its active one included, sit on as many different values as
+there are copies or values. What is on the way to that is never given up for balance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.placement.state import BoolArray, GroupState, IntArray
+
+# Where no key tells clients apart all of them are in this cell.
+ONE_CELL = frozenset({0})
+# Copies that are looked ahead, and cells beyond which only the next one is.
+_AHEAD, _MANY_CELLS = 3, 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spread:
+    """Values of the clients, one row a key.
+
+    Attributes:
+        keys: the tag key of each row; None for the racks.
+        codes: int [K, C], the value of each client as a number.
+        distinct: number of values of each key, over clients that can hold tasks.
+        weights: worth of a new value; tag keys outweigh the rack.
+        cells: the cell of each client; clients of a cell have all values in common.
+        cell_codes: int [K, M], the values of each cell.
+        sizes: usable clients of each cell.
+        usable: whether each client can hold tasks.
+        first_in_cell: some usable clients of each cell, for looking ahead.
+        memo: answers of `look`.
+        memo_moves: answers of `successors`.
+        memo_clients: bool [C] of the usable clients of some cells.
+    """
+
+    keys: tuple[str | None, ...]
+    codes: IntArray
+    distinct: tuple[int, ...]
+    weights: tuple[int, ...]
+    cells: tuple[int, ...]
+    cell_codes: IntArray
+    sizes: tuple[int, ...]
+    usable: tuple[bool, ...]
+    first_in_cell: tuple[tuple[int, ...], ...]
+    memo: dict[tuple[tuple[int, ...], int], tuple[int, frozenset[int]]]
+    memo_moves: dict[tuple[tuple[int, ...], int, int], frozenset[int]]
+    memo_clients: dict[frozenset[int], BoolArray]
+
+    @classmethod
+    def of(cls, state: GroupState) -> "Spread":
+        """Keys of the group that have at least two values."""
+        usable = state.capacity() > 0
+        columns: list[tuple[str | None, list[str | None], int]] = []
+        keys = state.config.rack_aware_assignment_tags
+        for key in keys:
+            values = [dict(tags).get(key) for tags in state.tags]
+            columns.append((key, values, 2 * (len(keys) + 1)))
+        # Between tags and rack costs nothing is left to the racks: what the optimum exchanges over
+        # racks would come back here, and be exchanged again.
+        has_costs = state.config.rack_aware_assignment_strategy != "none"
+        if not (keys and has_costs and state.changelog_racks is not None):
+            columns.append((None, list(state.racks), 1))
+        named, codes, distinct, weights = [], [], [], []
+        for name, values, weight in columns:
+            number = {v: i for i, v in enumerate(sorted(set(values), key=lambda v: (v is None, v)))}
+            code = np.array([number[value] for value in values], dtype=np.int64)
+            count = len(set(code[usable].tolist()))
+            if count > 1:
+                named.append(name)
+                codes.append(code)
+                distinct.append(count)
+                weights.append(weight)
+        table = np.array(codes, dtype=np.int64).reshape(len(codes), len(state.clients))
+        values_of = list(zip(*table.tolist(), strict=True)) or [()] * len(state.clients)
+        names = sorted(set(values_of))
+        number_of = {name: number for number, name in enumerate(names)}
+        cells = [number_of[name] for name in values_of]
+        members: list[list[int]] = [[] for _ in names]
+        for client, cell in enumerate(cells):
+            if usable[client]:
+                members[cell].append(client)
+        return cls(
+            keys=tuple(named),
+            codes=table,
+            distinct=tuple(distinct),
+            weights=tuple(weights),
+            cells=tuple(cells),
+            cell_codes=np.array(names, dtype=np.int64).reshape(len(names), len(codes)).T,
+            sizes=tuple(len(part) for part in members),
+            usable=tuple(usable.tolist()),
+            first_in_cell=tuple(tuple(part[:8]) for part in members),
+            memo={},
+            memo_moves={},
+            memo_clients={},
+        )
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether any key tells clients apart."""
+        return bool(self.distinct)
+
+    def look(self, cells: tuple[int, ...], left: int) -> tuple[int, frozenset[int]]:
+        """What `left` more copies can add to copies in `cells`, and the cells to go on with.
+
+        Any order of the same copies adds the same, so what one call places the next one keeps.
+        """
+        left = min(left, _AHEAD if len(self.sizes) <= _MANY_CELLS else 1)
+        key = (tuple(sorted(cells)), left)
+        if key in self.memo:
+            return self.memo[key]
+        gain = np.zeros(len(self.sizes), dtype=np.int64)
+        for code, weight in zip(self.cell_codes, self.weights, strict=True):
+            gain += weight * ~np.isin(code, code[list(cells)])
+        able = [cell for cell, size in enumerate(self.sizes) if size > cells.count(cell)]
+        useful = [cell for cell in able if gain[cell] > 0]
+        total = {cell: int(gain[cell]) for cell in useful or able}
+        if left > 1 and useful:
+            total = {c: own + self.look((*cells, c), left - 1)[0] for c, own in total.items()}
+        most = max(total.values(), default=0)
+        answer = most, frozenset(cell for cell, value in total.items() if value == most)
+        self.memo[key] = answer
+        return answer
+
+    def best_for(self, holders: Sequence[int], left: int = 1) -> frozenset[int]:
+        """The cells that lead to the greatest spread of a task which `holders` have.
+
+        Args:
+            holders: clients with a copy, the active one included.
+            left: copies that are still to be placed.
+        """
+        if not self.distinct:
+            return ONE_CELL
+        return self.look(tuple(self.cells[c] for c in holders if self.usable[c]), left)[1]
+
+    def fits(self, holders: Sequence[int], has_room: BoolArray, left: int = 1) -> BoolArray:
+        """Bool [C]: clients that add most to the spread, and of those the ones with room if any.
+
+        Args:
+            holders: clients that hold the task already, the active one included.
+            has_room: bool [C]; all of `holders` are left out.
+            left: copies that are still to be placed.
+        """
+        able = self._clients_in(self.best_for(holders, left)).copy()
+        able[list(holders)] = False
+        if not self.distinct:
+            able &= has_room
+            return able
+        roomy: BoolArray = able & has_room
+        return roomy if roomy.any() else able
+
+    def _clients_in(self, cells: frozenset[int]) -> BoolArray:
+        """Bool [C]: usable clients of these cells; with one cell for all, every usable client."""
+        if cells not in self.memo_clients:
+            usable = np.array(self.usable, dtype=np.bool_)
+            self.memo_clients[cells] = usable & np.isin(self.cells, list(cells))
+        return self.memo_clients[cells]
+
+    def keep(self, candidates: Sequence[int], active: int, wanted: int) -> list[int]:
+        """Those of the candidates, in order, that leave the greatest spread within reach."""
+        kept: list[int] = []
+        holders = [active]
+        for left in range(wanted, 0, -1):
+            best = self.best_for(holders, left)
+            fitting = [c for c in candidates if c not in kept and self.cells[c] in best]
+            if fitting:
+                kept.append(fitting[0])
+                holders.append(fitting[0])
+                continue
+            # A new copy will go there: what else stays is judged beside it.
+            newcomers = self.first_in_cell[min(best)] if best else ()
+            holders += [c for c in newcomers if c not in holders][:1]
+        return kept
+
+    def allowed(self, active: IntArray, client: IntArray) -> BoolArray:
+        """Bool [N]: whether a copy beside an active one is the best that one standby can be."""
+        cells = range(len(self.sizes))
+        best = [self.look((cell,), 1)[1] for cell in cells]
+        table = np.array([[cell in row for cell in cells] for row in best], dtype=np.bool_)
+        number = np.array(self.cells, dtype=np.int64)
+        found: BoolArray = table[number[active], number[client]]
+        return found
+
+    def may_replace(self, holders: Sequence[int], old: int, new: int, left: int = 0) -> bool:
+        """Whether the copy on `old` may move to `new` without fewer different values.
+
+        Args:
+            holders: clients that hold the task, the active one and `old` included.
+            old: the client that gives its copy up.
+            new: the client that takes it.
+            left: copies that are still to be placed; what they can add must not shrink either.
+        """
+        return self.cells[new] in self.successors(holders, old, left)
+
+    def successors(self, holders: Sequence[int], old: int, left: int = 0) -> frozenset[int]:
+        """The cells that the copy on `old` may move to, as `may_replace` asks."""
+        others = tuple(sorted([self.cells[c] for c in holders if c != old]))
+        here = self.cells[old]
+        key = (others, here, left)
+        if key in self.memo_moves:
+            return self.memo_moves[key]
+        allowed = np.ones(len(self.sizes), dtype=np.bool_)
+        for code in self.cell_codes:
+            taken = code[list(others)]
+            if code[here] not in taken:
+                allowed &= ~np.isin(code, taken)
+        cells = np.flatnonzero(allowed).tolist()
+        if left and self.distinct:
+            reach = self._reach((*others, here), left)
+            cells = [cell for cell in cells if self._reach((*others, cell), left) >= reach]
+        answer = self.memo_moves[key] = frozenset(cells)
+        return answer
+
+    def _reach(self, cells: tuple[int, ...], left: int) -> int:
+        """The spread of copies in these cells and of the best `left` more."""
+        able = [cell for cell in cells if self.sizes[cell]]
+        have = 0
+        for code, weight in zip(self.cell_codes, self.weights, strict=True):
+            have += weight * len(set(code[able].tolist()))
+        return have + self.look(tuple(able), left)[0]

@@ -1,0 +1,138 @@
+"""Where everything belongs in the end: the steps that all strategies of ours share."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from assignor.placement.actives import target_actives
+from assignor.placement.bands import place_stateless
+from assignor.placement.failover_load import even_out
+from assignor.placement.standbys import Standbys, target_standbys
+from assignor.placement.state import LAG_RUNNING, NOBODY, GroupState, IntArray
+
+# Rack costs and bands take turns until both are content; each turn brings copies into bands.
+_PASSES = 8
+
+
+def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, Standbys]:
+    """Clients of all active tasks (int [T]), and standbys; warnings are with the standbys.
+
+    Bands first, then racks inside them: the rack optimum exchanges tasks and keeps every count.
+
+    Args:
+        state: the group.
+        evens_out: whether standbys may leave their state so that a crash overloads nobody; for
+            strategies that keep the old copy until the new one has caught up.
+    """
+    active = target_actives(state)
+    place_stateless(state, active)
+    if state.config.rack_aware_assignment_strategy == "none":
+        standbys = target_standbys(state, active)
+        # Copies that have to be in other racks or tag values are where they have to be.
+        if evens_out and not state.config.rack_aware_assignment_tags and not any(state.racks):
+            standbys = even_out(state, active, standbys)
+        return active, _with_tag_warnings(state, active, standbys)
+    # Imported where it is needed: most groups have no rack strategy, and flows bring networkx.
+    from assignor.placement.racks.all_copies import optimize_together  # noqa: PLC0415 see above
+    from assignor.placement.racks.optimise import optimize_active  # noqa: PLC0415 see above
+
+    warnings: tuple[str, ...] = ()
+    if state.weights is None:
+        active, warnings = optimize_active(_with_moves_under_way(state), active)
+    else:
+        warnings = (
+            "racks of active tasks are not optimised: tasks have weights; drop one of both",
+        )
+    standbys = target_standbys(state, active)
+    said: tuple[str, ...] = ()
+    for _ in range(_PASSES):
+        given = tuple(zip(standbys.task.tolist(), standbys.client.tolist(), strict=True))
+        active, pairs, said = optimize_together(state, active, given)
+        there = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        # Exchanged copies may leave a client that is over its band, where they could not before.
+        is_same = pairs == tuple(sorted(given))
+        level = standbys if is_same else target_standbys(_settled(state, active, *there), active)
+        standbys = replace(standbys, task=level.task, client=level.client)
+        is_level = is_same or np.array_equal(there, (level.task, level.client))
+        # Of one standby a task the optimum is exact; of more, the exchanged copies may find more.
+        if is_same or (is_level and state.config.num_standby_replicas == 1):
+            break
+    placed = replace(standbys, warnings=(*warnings, *standbys.warnings, *said))
+    return active, _with_tag_warnings(state, active, placed)
+
+
+def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) -> Standbys:
+    """The standbys with a sentence for each tag key that their spread falls short of."""
+    if not state.config.rack_aware_assignment_tags or not len(standbys.task):
+        return standbys
+    from assignor.placement.tags import tag_warnings  # noqa: PLC0415 most groups have no tags
+
+    pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
+    said = tag_warnings(state, active, tuple(pairs))
+    return Standbys(
+        task=standbys.task, client=standbys.client, warnings=(*standbys.warnings, *said)
+    )
+
+
+def _settled(state: GroupState, active: IntArray, task: IntArray, client: IntArray) -> GroupState:
+    """The group once all tasks and standbys (int [P], sorted by task) are where they belong."""
+    runs = np.flatnonzero(state.stateful)
+    of_task, at = np.concatenate([runs, task]), np.concatenate([active[runs], client])
+    lag = np.concatenate([np.full(len(runs), LAG_RUNNING), np.zeros(len(task), dtype=np.int64)])
+    order = np.lexsort((at, of_task))
+    return replace(
+        state,
+        owner=active,
+        copy_start=np.searchsorted(of_task[order], np.arange(len(state.tasks) + 1)),
+        copy_client=at[order],
+        copy_lag=lag[order],
+        copy_stalled=np.zeros(len(order), dtype=np.bool_),
+    )
+
+
+def _with_moves_under_way(state: GroupState) -> GroupState:
+    """The state with owners as they will be once the warm-ups that are there are used.
+
+    Many placements have the least cost. Without this a rebalance may settle on another one than the
+    last did, drop what warms up, and start over.
+    """
+    owner = state.owner.copy()
+    config = state.config
+    traffic = config.rack_aware_assignment_traffic_cost or 0
+    overlap = config.rack_aware_assignment_non_overlap_cost or 0
+    counts = np.diff(state.copy_start)
+    extra = state.stateful & (owner != NOBODY) & (counts > 1 + config.num_standby_replicas)
+    for task in np.flatnonzero(extra).tolist():
+        here = int(owner[task])
+        cost = {c: _crossed(state, task, c) for c, _ in state.copies(task)}
+        gain = traffic * (_crossed(state, task, here) - min(cost.values()))
+        if gain > overlap:
+            copies = [(cost[c], lag, c) for c, lag in state.copies(task) if c != here]
+            owner[task] = min(copies)[2]
+    return replace(state, owner=owner)
+
+
+def _crossed(state: GroupState, task: int, client: int) -> int:
+    """Source partitions of the task without a replica in the client's rack."""
+    rack = state.racks[client]
+    parts = state.partition_racks[task] if state.partition_racks is not None else ()
+    return sum(1 for racks in parts if rack is not None and racks and rack not in racks)
+
+
+def with_rack_costs(state: GroupState, *, traffic: int, non_overlap: int) -> GroupState:
+    """The state with a strategy's own rack costs where none are configured (KIP-925)."""
+    config = state.config
+    if config.rack_aware_assignment_strategy == "none":
+        return state
+    chosen = (
+        config.rack_aware_assignment_traffic_cost,
+        config.rack_aware_assignment_non_overlap_cost,
+    )
+    return replace(
+        state,
+        config=replace(
+            config,
+            rack_aware_assignment_traffic_cost=traffic if chosen[0] is None else chosen[0],
+            rack_aware_assignment_non_overlap_cost=non_overlap if chosen[1] is None else chosen[1],
+        ),
+    )

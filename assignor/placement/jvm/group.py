@@ -1,0 +1,78 @@
+"""The scratchpad of the port: what each client is given so far, in Java's order of clients.
+
+Java compares UUIDs as two *signed* 64-bit halves, so 8000... comes before 0000...; every loop and
+every tie in Kafka's assignor follows that order. A client's place in it is its *rank* here.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from assignor.placement.state import GroupState
+
+_SIGN = 1 << 63
+
+
+def java_order(process_id: str) -> tuple[int, int, int, str]:
+    """Sort key of a process id: Java's order of UUIDs; ids that are none come last, as text.
+
+    >>> ids = ["00000000-0000-0000-0000-000000000000", "80000000-0000-0000-0000-000000000000"]
+    >>> sorted(ids, key=java_order)[0][0]
+    '8'
+    """
+    try:
+        number = UUID(process_id).int
+    except ValueError:
+        return (1, 0, 0, process_id)
+    high, low = number >> 64, number & (2 * _SIGN - 1)
+    return (0, high ^ _SIGN, low ^ _SIGN, "")
+
+
+@dataclass(slots=True, kw_only=True)
+class KafkaGroup:
+    """What the clients hold; lists are indexed by rank.
+
+    Attributes:
+        clients: index of the client in the group state.
+        threads: capacity, above 0.
+        tags: client tags (KIP-708), all of them.
+        active, standby: tasks given so far, by index in the group state.
+    """
+
+    clients: list[int]
+    threads: list[int]
+    tags: list[dict[str, str]]
+    active: list[set[int]]
+    standby: list[set[int]]
+
+    @classmethod
+    def of(cls, state: GroupState) -> "KafkaGroup":
+        """An empty scratchpad for the clients that have threads."""
+        capacity = state.capacity().tolist()
+        able = [client for client, threads in enumerate(capacity) if threads > 0]
+        clients = sorted(able, key=lambda client: java_order(state.clients[client]))
+        return cls(
+            clients=clients,
+            threads=[capacity[client] for client in clients],
+            tags=[dict(state.tags[client]) for client in clients],
+            active=[set() for _ in clients],
+            standby=[set() for _ in clients],
+        )
+
+    def count(self, rank: int) -> int:
+        """Tasks given, of both kinds."""
+        return len(self.active[rank]) + len(self.standby[rank])
+
+    def load(self, rank: int) -> float:
+        """Tasks given for each thread."""
+        return self.count(rank) / self.threads[rank]
+
+    def has(self, rank: int, task: int) -> bool:
+        """Whether the client was given the task, as active or standby."""
+        return task in self.active[rank] or task in self.standby[rank]
+
+    def swap(self, task: int, *, standby: int, active: int) -> None:
+        """Exchange the roles of two holders of a task."""
+        self.standby[standby].remove(task)
+        self.active[standby].add(task)
+        self.active[active].remove(task)
+        self.standby[active].add(task)

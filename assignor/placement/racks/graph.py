@@ -1,0 +1,139 @@
+"""Classes of tasks over racks: a transport problem whose size does not depend on tasks or clients.
+
+Kafka's graph has an edge for every task and client. Its costs depend on the task's class and the
+client's rack only, besides the one place where the task is now, and every client keeps its count;
+so only how many tasks of each class go to each rack matters: x[k, r]. What is kept is free, what
+arrives beyond it pays for the move. The optimum is the same, the proof is an exchange argument:
+whoever leaves a rack leaves exactly one place there, and any place of a rack is as good as another.
+
+Two solvers, equal in cost: negative cycles on the graph of racks, where the arc a -> b is the
+cheapest class to move from a to b; and networkx where classes are many.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assignor.placement.state import IntArray
+
+# Above so many classes networkx is the faster one.
+MANY_CLASSES = 100
+# Larger than any sum of costs that is paid, small enough to be added up.
+FORBIDDEN = 1 << 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Transport:
+    """How many of each class may be where, and what that costs.
+
+    Attributes:
+        start: int [K, R], a feasible placement; its sums are kept by row and by column.
+        cost: int [K, R], of one of the class in the rack, at most `FORBIDDEN`.
+        kept: int [K, R], how many of the class may be in the rack without having moved.
+        move: int [K], what each one beyond `kept` pays, >= 0.
+    """
+
+    start: IntArray
+    cost: IntArray
+    kept: IntArray
+    move: IntArray
+
+    def total(self, x: IntArray) -> int:
+        """Cost of a placement."""
+        moved = np.maximum(x - self.kept, 0)
+        return int((self.cost * x).sum() + (self.move[:, None] * moved).sum())
+
+
+def solve_transport(problem: Transport) -> IntArray:
+    """An x[k, r] of least cost with the row and column sums of `problem.start`; exact."""
+    if problem.start.shape[1] < 2:  # noqa: PLR2004 one rack: nothing can be exchanged
+        return problem.start.copy()
+    if len(problem.start) > MANY_CLASSES:
+        return solve_with_networkx(problem)
+    return cancel_cycles(problem)
+
+
+def cancel_cycles(problem: Transport) -> IntArray:
+    """Negative-cycle cancelling on the graph of racks.
+
+    Each round looks at R x R arcs and pushes up to the next bend of a cost curve; the number of
+    rounds grows with classes x racks, hardly with tasks.
+    """
+    x = problem.start.copy()
+    move = problem.move[:, None]
+    while True:
+        dearer = problem.cost + move * (x >= problem.kept)
+        saved = np.where(x > 0, problem.cost + move * (x > problem.kept), -4 * FORBIDDEN)
+        steps = dearer[:, None, :] - saved[:, :, None]
+        best = np.argmin(steps, axis=0)
+        cycle = _negative_cycle(steps.min(axis=0))
+        if not cycle:
+            return x
+        hops = [(int(best[a, b]), a, b) for a, b in cycle]
+        amount = min(_room(problem, x, *hop) for hop in hops)
+        for k, a, b in hops:
+            x[k, a] -= amount
+            x[k, b] += amount
+
+
+def _room(problem: Transport, x: IntArray, k: int, a: int, b: int) -> int:
+    """How many of class k may go from a to b at the same price."""
+    here, kept = int(x[k, a]), int(problem.kept[k, a])
+    leaving = here - kept if here > kept else here
+    there = int(problem.kept[k, b] - x[k, b])
+    return min(leaving, there) if there > 0 else leaving
+
+
+def _negative_cycle(arcs: IntArray) -> list[tuple[int, int]]:
+    """The arcs of a cycle of negative cost, or nothing (Bellman-Ford from everywhere)."""
+    # Racks are few: plain numbers are faster than arrays here.
+    into = arcs.T.tolist()
+    racks = range(len(into))
+    distance, parent = [0] * len(into), [-1] * len(into)
+    node = -1
+    for _ in racks:
+        node, before = -1, distance.copy()
+        for b in racks:
+            offers = [far + step for far, step in zip(before, into[b], strict=True)]
+            nearest = min(offers)
+            if nearest < before[b]:
+                distance[b], parent[b] = nearest, offers.index(nearest)
+                node = b if node < 0 else node
+        if node < 0:
+            return []
+    for _ in racks:
+        node = parent[node]
+    cycle, at = [], node
+    while True:
+        came = parent[at]
+        cycle.append((came, at))
+        at = came
+        if at == node:
+            return cycle
+
+
+def solve_with_networkx(problem: Transport) -> IntArray:
+    """The same by network simplex: a keep arc and a move arc for each class and rack."""
+    import networkx as nx  # noqa: PLC0415 a quarter of a second, for large instances only
+
+    graph: Any = nx.MultiDiGraph()
+    rows, columns = problem.start.sum(axis=1).tolist(), problem.start.sum(axis=0).tolist()
+    for k, count in enumerate(rows):
+        graph.add_node(("class", k), demand=-count)
+    for r, count in enumerate(columns):
+        graph.add_node(("rack", r), demand=count)
+    for k, count in enumerate(rows):
+        for r in range(len(columns)):
+            cost, kept = int(problem.cost[k, r]), int(problem.kept[k, r])
+            ends = (("class", k), ("rack", r))
+            if kept:
+                graph.add_edge(*ends, key="keep", capacity=kept, weight=cost)
+            if kept < count:
+                graph.add_edge(*ends, key="move", weight=cost + int(problem.move[k]))
+    _, flows = nx.network_simplex(graph)
+    x = np.zeros_like(problem.start)
+    for k in range(len(rows)):
+        for (_, r), parts in flows[("class", k)].items():
+            x[k, r] = sum(parts.values())
+    return x

@@ -1,0 +1,216 @@
+"""Where standbys belong in the end: existing copies stay, new ones spread over all others.
+
+Bands count actives and standbys together. What is there already stays while its client is within
+its band; new copies go round the clients, every active client with a pointer of its own, so that
+the standbys of one client sit on all others and a crash is shared by all survivors. (Kafka takes
+the least loaded client in order, which puts all standbys of one client on one neighbour.)
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, pairwise
+
+import numpy as np
+
+from assignor.placement.bands import quotas
+from assignor.placement.copies_apart import Spread
+from assignor.placement.new_standbys import Board, fill_standbys
+from assignor.placement.state import GroupState, IntArray
+
+# Clients with room that are looked at for a copy that has to go.
+_TAKERS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standbys:
+    """Standby pairs; int [P] both, sorted by task, then client.
+
+    Attributes:
+        task, client: the pairs.
+        warnings: tasks that lack copies, or a spread that cannot be had, and why.
+    """
+
+    task: IntArray
+    client: IntArray
+    warnings: tuple[str, ...] = ()
+
+
+def target_standbys(state: GroupState, target: IntArray) -> Standbys:
+    """Standbys for actives placed as in `target` (int [T], stateless ones included).
+
+    As many as configured, or one less than there are usable clients.
+    """
+    capacity = state.capacity()
+    usable = int((capacity > 0).sum())
+    wanted = min(state.config.num_standby_replicas, usable - 1)
+    nothing = np.zeros(0, dtype=np.int64)
+    if wanted <= 0 or not state.stateful.any():
+        return Standbys(task=nothing, client=nothing, warnings=_too_few(state, max(0, wanted)))
+    spread = Spread.of(state)
+    kept_task, kept_client = _keep(state, target, wanted, spread)
+    copies = int(state.stateful.sum()) * wanted
+    load = np.bincount(target, minlength=len(capacity)).astype(np.int64)
+    held = np.bincount(kept_client, minlength=len(capacity)).astype(np.int64)
+    room = _room(state, load, held, copies)
+    if not (room < 0).any() and len(kept_task) == copies:
+        return Standbys(task=kept_task, client=kept_client, warnings=_too_few(state, wanted))
+    board = Board.of(
+        state,
+        target,
+        wanted=wanted,
+        kept=(kept_task, kept_client),
+        candidates=_candidates(state, target),
+        spread=spread,
+    )
+    board.room = room.tolist()
+    _shed_all(board, state)
+    fill_standbys(board)
+    while True:
+        # What found no place in its band may have pushed others out: the next call would see it.
+        # This ends: bands stay as they are, and each copy that moves leaves less outside of them.
+        held = np.bincount(list(chain.from_iterable(board.holders.values())), minlength=len(load))
+        board.room = _room(state, load, held.astype(np.int64), copies).tolist()
+        if not _shed_all(board, state):
+            break
+    sizes = [len(held_by) for held_by in board.holders.values()]
+    clients = chain.from_iterable(map(sorted, board.holders.values()))
+    return Standbys(
+        task=np.repeat(np.fromiter(board.holders, np.int64, len(sizes)), sizes),
+        client=np.fromiter(clients, np.int64, sum(sizes)),
+        warnings=_too_few(state, wanted),
+    )
+
+
+def _room(state: GroupState, load: IntArray, held: IntArray, copies: int) -> IntArray:
+    """Standbys that each client may take beyond those it holds; below 0 where it has too many."""
+    total = int(load.sum()) + copies
+    return quotas(load + held, state.capacity(), total, at_least=load) - load - held
+
+
+def _too_few(state: GroupState, wanted: int) -> tuple[str, ...]:
+    asked = state.config.num_standby_replicas
+    if wanted >= asked or not state.stateful.any():
+        return ()
+    usable = int((state.capacity() > 0).sum())
+    return (f"of {asked} standby replicas only {wanted} fit on {usable} clients; start more",)
+
+
+def _candidates(state: GroupState, target: IntArray) -> tuple[IntArray, IntArray]:
+    """Copies that may stay, best first within a task: caught up, not the old owner's, nearest."""
+    task = state.copy_task()
+    capacity = state.capacity()
+    fits = state.stateful[task] & (state.copy_client != target[task])
+    fits &= capacity[state.copy_client] > 0
+    where = np.flatnonzero(fits)
+    client, of_task = state.copy_client[where], task[where]
+    lag = state.copy_lag[where]
+    is_behind = lag > state.config.acceptable_recovery_lag
+    was_owner = client == state.owner[of_task]
+    order = np.lexsort((client, np.where(is_behind, lag, 0), was_owner, is_behind, of_task))
+    return of_task[order], client[order]
+
+
+def _keep(
+    state: GroupState, target: IntArray, wanted: int, spread: Spread
+) -> tuple[IntArray, IntArray]:
+    """The best `wanted` copies of each task, sorted by task and client."""
+    task, client = _candidates(state, target)
+    if not len(task):
+        return task, client
+    first = np.searchsorted(task, task, side="left")
+    best = np.arange(len(task)) - first < wanted
+    if spread.is_needed and wanted == 1:
+        fits = np.flatnonzero(spread.allowed(target[task], client))
+        best = np.zeros(len(task), dtype=np.bool_)
+        best[fits[np.diff(task[fits], prepend=-1) != 0]] = True
+    elif spread.is_needed:
+        best = np.zeros(len(task), dtype=np.bool_)
+        clients, active = client.tolist(), target.tolist()
+        starts = [*np.flatnonzero(np.diff(task, prepend=-1)).tolist(), len(clients)]
+        for start, end in pairwise(starts):
+            kept = set(spread.keep(clients[start:end], active[int(task[start])], wanted))
+            best[start:end] = [c in kept for c in clients[start:end]]
+    task, client = task[best], client[best]
+    order = np.lexsort((client, task))
+    return task[order], client[order]
+
+
+def _shed_all(board: Board, state: GroupState) -> int:
+    """Clients over their bands give copies up; returns how many copies went."""
+    over = [client for client, room in enumerate(board.room) if room < 0]
+    ends = state.end_offset_sums.tolist() if over else []
+    return sum(_shed_to_copies(board, client) + _shed(board, ends, client) for client in over)
+
+
+def _shed_to_copies(board: Board, client: int) -> int:
+    """Give up what another client with room has a copy of: nothing is restored."""
+    shed = 0
+    for task in [task for task in board.others if client in board.holders[task]]:
+        if board.room[client] >= 0:
+            break
+        for other in board.others[task]:
+            fits = board.room[other] > 0 and board.can_hold(task, other)
+            if fits and board.may_replace(task, client, other):
+                board.drop(task, client)
+                board.add(task, other)
+                shed += 1
+                break
+    return shed
+
+
+def _shed(board: Board, ends: Sequence[int], client: int) -> int:
+    """Give up new copies first, then those that double a pair of clients most, cheapest first.
+
+    Each goes to somebody, or it stays: what is given up and comes back would be restored.
+    """
+    if board.room[client] >= 0:
+        return 0
+    fresh = board.fresh.get(client, {})
+    by_active: dict[tuple[bool, int], list[int]] = {}
+    for task in sorted([task for task, held_by in board.holders.items() if client in held_by]):
+        by_active.setdefault((task not in fresh, board.active[task]), []).append(task)
+    heap = []
+    for key, part in by_active.items():
+        # Popped from the end: cheapest last, and the highest number among equals.
+        part.sort(key=ends.__getitem__, reverse=True)
+        heap.append((key[0], -board.pairs[key[1], client], key[1]))
+    heapq.heapify(heap)
+    takers = [c for c, room in enumerate(board.room) if room > 0]
+    open_cells = frozenset(board.spread.cells[c] for c in takers)
+    shed = 0
+    while board.room[client] < 0 and heap and takers:
+        is_old, _, active = heapq.heappop(heap)
+        task = by_active[is_old, active].pop()
+        taker = _taker(board, task, client, takers, open_cells)
+        if taker is not None:
+            shed += 1
+            board.drop(task, client)
+            board.add(task, taker)
+            fresh.pop(task, None)
+            board.fresh.setdefault(taker, {})[task] = None
+            if board.room[taker] <= 0:
+                takers.remove(taker)
+        if by_active[is_old, active]:
+            heapq.heappush(heap, (is_old, -board.pairs[active, client], active))
+    return shed
+
+
+def _taker(
+    board: Board, task: int, client: int, takers: Sequence[int], open_cells: frozenset[int]
+) -> int | None:
+    """Who takes a copy from a client over its band; None: it stays, for nobody can."""
+    cells, allowed = board.spread.cells, board.successors(task, client)
+    if allowed.isdisjoint(open_cells):
+        return None
+    active, held_by = board.active[task], board.holders[task]
+    best: tuple[float, float, int] | None = None
+    for other in islice((c for c in takers if cells[c] in allowed), _TAKERS):
+        if other == active or other in held_by:
+            continue
+        threads = board.capacity[other]
+        shared = board.pairs.get((active, other), 0)
+        found = (shared / threads, -board.room[other] / threads, other)
+        if best is None or found < best:
+            best = found
+    return None if best is None else best[2]

@@ -1,0 +1,29 @@
+"""Problem files: groups before a rebalance, events that follow, rounds until a group settles."""
+
+from assignor.problems.events import play_problem
+from assignor.problems.files import (
+    LagMemory,
+    Problem,
+    ProblemError,
+    parse_problem,
+    read_problem,
+    result_of,
+)
+from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
+
+__all__ = [
+    "LagMemory",
+    "Moves",
+    "Problem",
+    "ProblemError",
+    "Round",
+    "clients_after",
+    "moves_of",
+    "parse_problem",
+    "play",
+    "play_problem",
+    "read_problem",
+    "regroup",
+    "result_of",
+    "totals",
+]

@@ -1,0 +1,275 @@
+"""The group leader's half of a rebalance: subscriptions in, one answer per member out.
+
+A pure function: metadata, end offsets and settings are handed in. The *version* of the answers is
+decided by `probing`, the *tasks* by a strategy; this module joins the two, and it never lets one
+member's bytes hurt another: what cannot be decoded is quarantined, keeps what the consumer protocol
+says it owns, and is reported.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from assignor.config import AssignmentConfig
+from assignor.errors import LeaderRefused
+from assignor.placement import Strategy, sticky
+from assignor.rebalance.answer_bytes import GroupRequest, MemberAnswer, NativeMember, Placement
+from assignor.rebalance.answer_checks import Answered, answer_group
+from assignor.rebalance.finalized_levels import lacking_members, levels_of_group, without_tasks
+from assignor.rebalance.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
+from assignor.rebalance.record_budget import GROUP_RECORD_LIMIT
+from assignor.rebalance.strategy_attempts import NO_FAILURES, StrategyFailures
+from assignor.rebalance.subscriptions import (
+    GroupMember,
+    ReadMember,
+    previous_standbys,
+    previous_tasks,
+    read_member,
+    versions_of,
+    wants_shutdown,
+)
+from assignor.topology import Subtopology, TaskPlan, plan_tasks, without_subtopologies
+from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference
+from probing import (
+    EARLIEST_NATIVE_VERSION,
+    Content,
+    LeaderDecision,
+    RebalanceProtocol,
+    Release,
+    decide_answers,
+    protocol_level,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderSettings:
+    """What a leader knows besides the subscriptions.
+
+    Attributes:
+        release: whose versions it reads and whose rules it follows.
+        subtopologies: of its own topology.
+        config: settings for the strategy.
+        strategy: places tasks on clients.
+        group_record_limit: bytes that the broker takes for all blobs of a group together.
+    """
+
+    release: Release
+    subtopologies: tuple[Subtopology, ...]
+    config: AssignmentConfig
+    strategy: Strategy = sticky
+    group_record_limit: int = GROUP_RECORD_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAnswer:
+    """What the leader sends.
+
+    Attributes:
+        answers: member id -> partitions and user data; one entry for every member.
+        decision: the versions, and the rule that fired.
+        quarantined: member id -> why its bytes could not be read.
+        joined: (member id, used version, latest supported version) of every readable member.
+        warnings: what the operator should hear of.
+        withheld: member id -> partitions that it waits for until their owners give them up.
+        moved_tasks: active tasks that leave the process they ran on.
+        lags: process id -> lags, to be handed in as `LeaderKnowledge.lags_before` next time.
+        failures: of the strategy, to be handed in as `LeaderKnowledge.failures` next time; the
+            leader's own answer asks for a follow-up rebalance when it is time to try again.
+    """
+
+    answers: Mapping[str, MemberAnswer]
+    decision: LeaderDecision
+    quarantined: Mapping[str, str]
+    joined: tuple[tuple[str, int, int], ...]
+    warnings: tuple[str, ...]
+    lags: Mapping[str, Mapping[TaskId, int]]
+    withheld: Mapping[str, tuple[TopicPartition, ...]]
+    failures: StrategyFailures = NO_FAILURES
+    moved_tasks: int = 0
+
+
+NOTHING_KNOWN = LeaderKnowledge()
+
+
+def assign_group(
+    settings: LeaderSettings,
+    members: Sequence[GroupMember],
+    partition_counts: Mapping[str, int],
+    *,
+    knowledge: LeaderKnowledge = NOTHING_KNOWN,
+    held_view: View | None = None,
+) -> GroupAnswer:
+    """Decide the versions, place the tasks, write the answers.
+
+    Args:
+        settings: release, topology, configuration and strategy.
+        members: every member of the generation, this leader included.
+        partition_counts: source topic -> partitions; subtopologies of a missing one wait.
+        knowledge: end offsets, lags of the rebalance before, the time: what the leader knows.
+        held_view: the routing view that this leader got as a member, for deltas against it.
+
+    Raises:
+        LeaderRefused: a leader of this release dies of the group's versions, as Kafka's did.
+        TaskAssignmentError: the topology does not fit the partition counts.
+    """
+    read = [read_member(member, settings.release) for member in sorted(members, key=_by_id)]
+    levels = levels_of_group(settings.release, read, knowledge.levels)
+    decision = decide_answers(
+        settings.release, [versions_of(one) for one in read], level=protocol_level(levels)
+    )
+    if decision.refusal is not None:
+        raise LeaderRefused(decision.refusal.why)
+    if any(wants_shutdown(one) for one in read):
+        decision = _shut_down(decision)
+    natives, joined = _natives(settings.release, read), _joined(read)
+    lacking = lacking_members(read, levels)
+    decision = without_tasks(decision, lacking.keys())
+    read = [one for one in read if one.member.member_id not in lacking]
+    plan = plan_tasks(settings.subtopologies, partition_counts)
+    waiting = _waiting(read, plan, knowledge)
+    plan = without_subtopologies(plan, waiting)
+    quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
+    request = GroupRequest(
+        decision=decision,
+        plan=plan,
+        natives=natives,
+        subscription_bytes={m.member_id: len(m.user_data) for m in members},
+        known_versions=settings.release.readable_versions,
+        held_view=held_view,
+        limit=settings.group_record_limit,
+        levels=levels,
+    )
+    answered = _answer(settings, read, request, knowledge)
+    return GroupAnswer(
+        answers=answered.answers,
+        decision=decision,
+        quarantined=quarantined,
+        joined=joined,
+        warnings=(*_gaps(plan, waiting, quarantined, lacking), *answered.warnings),
+        lags=answered.placed.lags,
+        withheld=answered.withheld,
+        failures=answered.placed.failures,
+        moved_tasks=_moved(read, plan, answered.placed.placement),
+    )
+
+
+def _answer(
+    settings: LeaderSettings,
+    read: Sequence[ReadMember],
+    request: GroupRequest,
+    knowledge: LeaderKnowledge,
+) -> Answered:
+    return answer_group(
+        request,
+        read,
+        lambda: _placed(settings, read, request.plan, request.decision, knowledge),
+        withholds=_withholds(settings.release),
+        checks=settings.release.is_native,
+        knowledge=knowledge,
+    )
+
+
+def _moved(read: Sequence[ReadMember], plan: TaskPlan, placement: Placement) -> int:
+    """How many active tasks leave the process they ran on; withheld ones are on their way."""
+    ran: dict[TaskId, set[str]] = {}
+    for one in read:
+        for task in previous_tasks(one, plan.task_by_partition):
+            ran.setdefault(task, set()).add(one.client)
+    return sum(
+        one.client not in ran.get(task, {one.client})
+        for one in read
+        for task in placement.active_by_member.get(one.member.member_id, ())
+    )
+
+
+def _waiting(
+    read: Sequence[ReadMember], plan: TaskPlan, knowledge: LeaderKnowledge
+) -> dict[int, str]:
+    """Subtopologies without tasks this time; one that ran goes on while nothing speaks against."""
+    if not knowledge.waits:
+        return {}
+    ran = {t.subtopology for one in read for t in previous_tasks(one, plan.task_by_partition)}
+    ran |= {t.subtopology for one in read for t in previous_standbys(one)}
+    return {
+        part: one.why for part, one in knowledge.waits.items() if one.refused or part not in ran
+    }
+
+
+def _gaps(
+    plan: TaskPlan,
+    waiting: Mapping[int, str],
+    quarantined: Mapping[str, str],
+    lacking: Mapping[str, str],
+) -> list[str]:
+    """What the operator should hear of topics, subtopologies and members that are left out."""
+    told = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
+    told += [f"subtopology {part} waits: {why}" for part, why in sorted(waiting.items())]
+    told += [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
+    return told + [f"{member} gets no tasks: {why}" for member, why in lacking.items()]
+
+
+def _joined(read: Sequence[ReadMember]) -> tuple[tuple[str, int, int], ...]:
+    return tuple(
+        (one.member.member_id, one.subscription.version, one.supported)
+        for one in read
+        if one.subscription is not None
+    )
+
+
+def _placed(
+    settings: LeaderSettings,
+    read: Sequence[ReadMember],
+    plan: TaskPlan,
+    decision: LeaderDecision,
+    knowledge: LeaderKnowledge,
+) -> Placed:
+    """Tasks by the strategy, or as old leaders kept them while a future member was there."""
+    content = {a.member_id: a.content for a in decision.answers}
+    readable = content.keys() - set(decision.quarantined_members)
+    if any(content[member] is Content.PREVIOUS for member in readable):
+        return Placed(placement=keep_previous(read, plan, content))
+    return place_tasks(
+        read,
+        plan,
+        strategy=settings.strategy,
+        config=settings.config,
+        quarantined=frozenset(decision.quarantined_members),
+        knowledge=knowledge,
+    )
+
+
+def _withholds(release: Release) -> bool:
+    """Leaders since 2.4, and ours, wait for cooperative owners; eager members own nothing."""
+    return release.is_native or release.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+
+
+def _natives(release: Release, read: Sequence[ReadMember]) -> dict[str, NativeMember]:
+    """Members that read native bodies, as a leader of ours sees them; a JVM leader sees none."""
+    natives = {}
+    for one in read:
+        versions = versions_of(one)
+        theirs = versions.native_version
+        if release.is_native and theirs is not None:
+            version = max(
+                (v for v in release.native_versions if v <= theirs), default=EARLIEST_NATIVE_VERSION
+            )
+            held = None
+            # A static member gets the view whole: after a restart it gets these very bytes again,
+            # and holds none that a change or a name could be about.
+            is_static = one.native is not None and one.native.instance_id is not None
+            if one.native is not None and one.native.view_epoch >= 0 and not is_static:
+                held = ViewReference(one.native.view_epoch, one.native.view_checksum)
+            natives[one.member.member_id] = NativeMember(version=version, held=held)
+    return natives
+
+
+def _by_id(member: GroupMember) -> str:
+    return member.member_id
+
+
+def _shut_down(decision: LeaderDecision) -> LeaderDecision:
+    """Everybody stops: error 4 and no tasks, in the version that all can read (KIP-671)."""
+    return replace(
+        decision,
+        error_code=int(AssignorError.SHUTDOWN_REQUESTED),
+        answers=tuple(replace(one, content=Content.ERROR) for one in decision.answers),
+    )

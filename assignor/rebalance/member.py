@@ -1,0 +1,337 @@
+"""One member's half of a rebalance: a subscription out, an assignment in, probing in between.
+
+Sans-IO: an adapter asks for the bytes of the next subscription, hands in the bytes of an answer and
+does what the commands say. The member never raises for what a leader sent: what cannot be read or
+followed becomes a `failure`, a sentence.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from assignor.errors import MemberRefused
+from assignor.rebalance.blobs import read_answer, write_subscription
+from assignor.rebalance.finalized_levels import supported_ranges
+from assignor.rebalance.held_tasks import (
+    TasksHeld,
+    UnfollowableAnswer,
+    held_tasks,
+    held_view,
+    view_routing,
+)
+from assignor.rebalance.member_facts import (
+    MemberIdentity,
+    Received,
+    fingerprint,
+    native_answer,
+    other_topology,
+    seen_by_jvm_leaders,
+)
+from assignor.rebalance.routing_view import Routing, parse_endpoint
+from assignor.topology import Subtopology
+from encoding import (
+    RUNNING,
+    UNKNOWN_OFFSET_SUM,
+    Assignment,
+    DecodeError,
+    NativeSubscription,
+    Subscription,
+    TaskId,
+    TaskOffsetSums,
+    TopicPartition,
+    View,
+    partition_ranges,
+    view_reference,
+)
+from probing import (
+    AssignmentReceived,
+    IgnoreTasks,
+    KeepVersion,
+    LevelsPolled,
+    MemberModel,
+    MemberState,
+    Refuse,
+    RejoinNow,
+    Release,
+    SubscriptionVersion,
+    WriteNextTime,
+    begin_subscription,
+    member_step,
+    start_member,
+    subscription_version,
+)
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+
+_UNIQUE_FIELD_SINCE = 8
+_HEADER_BYTES = 8
+# Members that force a rebalance by `enforceRebalance`, with the bytes as they are.
+_FORCES_REBALANCES = frozenset({MemberModel.FOLLOWUP, MemberModel.FOLLOWUP_WAITS})
+
+
+class StreamsMember:
+    """One member of the group, from its start to its end.
+
+    Attributes:
+        state: which version it writes next, and why.
+        identity: what it says about itself.
+        held: the tasks of its last assignment.
+        view: the group's routing view, when a leader of ours sent one and it is still right.
+        routing: partitions by the host that serves them, from the view or from Kafka's host maps.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        identity: MemberIdentity,
+        *,
+        subtopologies: Sequence[Subtopology] = (),
+        upgrade_from: str | None = None,
+        start_version: Literal["latest"] | None = None,
+        remembered_version: int | None = None,
+        levels: FinalizedLevels = UNKNOWN_LEVELS,
+    ) -> None:
+        """Start a member that has not joined yet.
+
+        Args:
+            release: what it can read and write, and whose rules it follows.
+            identity: what it says about itself.
+            subtopologies: of its topology; native answers name tasks only, and what a task reads
+                is derived from here.
+            upgrade_from: as in Kafka Streams' setting.
+            start_version: "latest" writes the latest native version at once, as KIP-268 does.
+            remembered_version: which the group agreed on before a restart.
+            levels: finalized levels to begin with; the group's newer ones replace them.
+
+        Raises:
+            ReleaseError: the release does not accept this value of `upgrade.from`.
+        """
+        self._release = release
+        self.identity = identity
+        self._subtopologies = tuple(subtopologies)
+        self._fingerprint = fingerprint(self._subtopologies)
+        self.state: MemberState = start_member(
+            release,
+            upgrade_from=upgrade_from,
+            start_version=start_version,
+            remembered_version=remembered_version,
+            levels=levels,
+        )
+        self.held = TasksHeld()
+        self.view: View | None = None
+        self.routing = Routing()
+        self._sizes: tuple[int, ...] = ()
+        self._unique = -1
+        self._has_answer = False
+
+    def subscription(
+        self,
+        task_offset_sums: Mapping[TaskId, int] | None = None,
+        *,
+        error_code: int = 0,
+        owned_partitions: Iterable[TopicPartition] = (),
+        owned_generation: int = -1,
+    ) -> tuple[Subscription, bytes]:
+        """The next subscription; two in a row never have equal bytes (KAFKA-10455).
+
+        Args:
+            task_offset_sums: sums of the state on this member; active tasks always count as running
+                and standby tasks that are missing as unknown.
+            error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671).
+            owned_partitions: what a cooperative member has not given up; eager members own nothing
+                here. Leaders whose client hides the consumer protocol's field read it.
+            owned_generation: in which the member got its tasks; -1 when it is unknown.
+
+        Raises:
+            MemberRefused: this release cannot write the version that it was told (KAFKA-8649), or
+                cannot meet a finalized level.
+            EncodeError: a value does not fit on the wire.
+        """
+        self.state = begin_subscription(self.state)
+        version = subscription_version(self.state)
+        if isinstance(version, Refuse):
+            raise MemberRefused(version.why)
+        sums = dict.fromkeys(self.held.standby, UNKNOWN_OFFSET_SUM) | dict(task_offset_sums or {})
+        sums |= dict.fromkeys(self.held.active, RUNNING)
+        self._unique += 1
+        value = Subscription(
+            version=version.used,
+            latest_supported_version=version.latest_supported,
+            process_id=self.identity.process_id,
+            user_endpoint=self.identity.user_endpoint,
+            task_offset_sums=TaskOffsetSums.from_mapping(sums),
+            unique_field=(self._unique + 128) % 256 - 128,
+            error_code=int(error_code),
+            client_tags=self.identity.client_tags,
+            native=self._native_part(version, tuple(owned_partitions), owned_generation),
+        )
+        seen = seen_by_jvm_leaders(value, self._subtopologies)
+        return value, write_subscription(value, kafka_offset_sums=seen) + self._nonce(value)
+
+    def receive(
+        self,
+        partitions: tuple[TopicPartition, ...],
+        user_data: bytes,
+        *,
+        now_ms: int,
+        led_supported_version: int | None = None,
+    ) -> Received:
+        """Take an answer: tasks are held from now on, and probing says what comes next.
+
+        The first answer of a static member may be the one that its former self got: the coordinator
+        keeps it over a restart. Where that one cannot be followed, or is about another topology,
+        the member says what it is now and asks for a new one, once.
+
+        Args:
+            partitions: what the consumer protocol assigned.
+            user_data: the assignment blob.
+            now_ms: epoch milliseconds, the clock of `next_rebalance_ms`.
+            led_supported_version: lowest version supported in the group, from whoever led this
+                rebalance; only the model of KIP-268's text asks for it.
+        """
+        before, is_first = self.state, not self._has_answer
+        self._has_answer = True
+        received = self._receive(
+            partitions, user_data, now_ms=now_ms, led_supported_version=led_supported_version
+        )
+        if not (is_first and self.identity.instance_id and self._release.is_native):
+            return received
+        outdated = received.failure or other_topology(received.assignment, self._subtopologies)
+        if not outdated:
+            return received
+        if received.failure:
+            self.state = before
+        rejoin = RejoinNow(
+            used_version=self.state.used_version,
+            rule="answer from before the restart",
+            why=f"{outdated}; this may be what the group kept for this member's former self, so it"
+            " asks for a new answer",
+        )
+        return Received(assignment=received.assignment, commands=(*received.commands, rejoin))
+
+    def _receive(
+        self,
+        partitions: tuple[TopicPartition, ...],
+        user_data: bytes,
+        *,
+        now_ms: int,
+        led_supported_version: int | None,
+    ) -> Received:
+        known = self._release.readable_versions
+        try:
+            assignment = read_answer(user_data, known)
+        except DecodeError as error:
+            return self._receive_unreadable(user_data, error, now_ms=now_ms)
+        routing = self._take_routing(assignment)
+        event = AssignmentReceived(
+            received_version=assignment.version,
+            commonly_supported_version=assignment.commonly_supported_version,
+            error_code=assignment.error_code,
+            host_missing=self._is_missing(routing),
+            next_rebalance_ms=assignment.next_rebalance_ms,
+            now_ms=now_ms,
+            led_supported_version=led_supported_version,
+            native=native_answer(assignment) if self._release.is_native else None,
+        )
+        self.state, commands = member_step(self.state, event)
+        for_version = not any(isinstance(c, KeepVersion | WriteNextTime) for c in commands)
+        received = Received(assignment=assignment, commands=commands, for_version=for_version)
+        if any(isinstance(command, IgnoreTasks) for command in commands):
+            return received
+        refusals = [command.why for command in commands if isinstance(command, Refuse)]
+        if refusals:
+            self.forget_tasks()
+            return replace(received, failure=refusals[0])
+        try:
+            self.held = held_tasks(assignment, partitions, self._subtopologies)
+        except UnfollowableAnswer as error:
+            self.forget_tasks()
+            return replace(received, failure=str(error))
+        self.routing = routing
+        return received
+
+    def _receive_unreadable(self, user_data: bytes, error: DecodeError, *, now_ms: int) -> Received:
+        """An answer of a later version still says its two numbers, and probing may go by them."""
+        self.forget_tasks()
+        failure = f"the leader's answer is unreadable: {error}"
+        version, common = (int.from_bytes(user_data[i : i + 4], signed=True) for i in (0, 4))
+        if len(user_data) < _HEADER_BYTES or version <= max(self._release.known_versions):
+            return Received(assignment=None, failure=failure)
+        event = AssignmentReceived(
+            received_version=version, commonly_supported_version=common, now_ms=now_ms
+        )
+        self.state, commands = member_step(self.state, event)
+        if any(isinstance(command, RejoinNow) for command in commands):
+            return Received(assignment=None, commands=commands, for_version=True)
+        return Received(assignment=None, commands=commands, failure=failure)
+
+    def levels_polled(self, polled: FinalizedLevels, *, leads: bool) -> RejoinNow | None:
+        """Take a look at the finalized levels: the leader rejoins for new ones (KIP-584, T3)."""
+        self.state, commands = member_step(self.state, LevelsPolled(polled=polled, leads=leads))
+        return next((one for one in commands if isinstance(one, RejoinNow)), None)
+
+    def forget_tasks(self) -> None:
+        """Stop claiming tasks: the group went on without this member, so others run them now."""
+        self.held = TasksHeld()
+
+    def _take_routing(self, assignment: Assignment) -> Routing:
+        """Keep the view that the answer carries, if it fits; derive who hosts what."""
+        native = assignment.native
+        if native is None or not self._release.is_native:
+            return Routing(
+                active=assignment.partitions_by_host,
+                standby=assignment.standby_partitions_by_host,
+            )
+        self._sizes = native.sizes
+        self.view = held_view(self.view, native)
+        if self.view is None:
+            return Routing()
+        return view_routing(self.view, self._subtopologies, native.partition_counts)
+
+    def _is_missing(self, routing: Routing) -> bool:
+        """Whether this member serves queries but the routing map does not name it (KAFKA-9568)."""
+        endpoint = self.identity.user_endpoint
+        if not endpoint or not routing.active:
+            return False
+        return parse_endpoint(endpoint) not in routing.active
+
+    def _native_part(
+        self,
+        version: SubscriptionVersion,
+        owned_partitions: tuple[TopicPartition, ...],
+        owned_generation: int,
+    ) -> NativeSubscription | None:
+        """What only members of ours say: in the body, or in the trailer behind Kafka's fields."""
+        if version.native is None:
+            return None
+        held = None if self.view is None else view_reference(self.view)
+        is_body = not version.has_trailer
+        levels = self.state.levels
+        return NativeSubscription(
+            version=version.used if is_body else version.native,
+            latest_supported_version=version.latest_supported if is_body else version.native,
+            instance_id=self.identity.instance_id,
+            rack=self.identity.rack,
+            sizes=self._sizes,
+            fingerprint=self._fingerprint,
+            owned_partitions=partition_ranges(owned_partitions),
+            owned_generation=owned_generation,
+            nonce=self._unique + 1,
+            view_epoch=-1 if held is None else held.epoch,
+            view_checksum=0 if held is None else held.checksum,
+            pinned_version=version.used if version.pinned else None,
+            feature_ranges=supported_ranges(self.state.all_versions),
+            adopted_levels=levels.levels,
+            adopted_epoch=levels.epoch,
+        )
+
+    def _nonce(self, value: Subscription) -> bytes:
+        """A changing byte behind the fields of Kafka's versions that have no unique field.
+
+        Kafka's decoders stop at their last field. Releases before 2.6 forced a rebalance by leaving
+        and joining anew, which the byte stands for here; 2.6.0 alone had neither (KAFKA-10455).
+        Native members need none: their trailer has a nonce.
+        """
+        has_own = value.native is not None or value.version >= _UNIQUE_FIELD_SINCE
+        if has_own or self._release.member_model in _FORCES_REBALANCES:
+            return b""
+        return bytes([self._unique % 256])

@@ -1,0 +1,100 @@
+"""What members and leaders of ours tell each other beside Kafka's fields, made or judged."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from uuid import UUID
+
+from assignor.rebalance.finalized_levels import levels_said
+from assignor.topology import Subtopology
+from encoding import Assignment, Subscription, TaskOffsetSums
+from probing import EARLIEST_NATIVE_VERSION, Command, NativeAnswer
+
+_OFFSET_SUMS_SINCE = 7
+
+
+@lru_cache(maxsize=64)  # every member of a process has the same topology
+def fingerprint(subtopologies: tuple[Subtopology, ...]) -> bytes:
+    """8 bytes that are equal for equal topologies, or none without a topology."""
+    if not subtopologies:
+        return b""
+    said = "\n".join(repr(subtopology) for subtopology in subtopologies)
+    return blake2b(said.encode(), digest_size=8).digest()
+
+
+def seen_by_jvm_leaders(
+    value: Subscription, subtopologies: tuple[Subtopology, ...]
+) -> TaskOffsetSums | None:
+    """The offset sums for Kafka's own fields where they say less than the trailer, else None.
+
+    JVM members name no stateless task there, and a JVM leader of 2.8 dies of one that does
+    ("Tried to lookup lag for unknown task"). Before version 7 there are lists of tasks, which hold
+    stateless ones as well.
+    """
+    if value.native is None or not _OFFSET_SUMS_SINCE <= value.version < EARLIEST_NATIVE_VERSION:
+        return None
+    stateless = {one.id for one in subtopologies if not one.is_stateful}
+    sums = value.task_offset_sums
+    if not any(task.subtopology in stateless for task, _ in sums):
+        return None
+    stateful = {task: said for task, said in sums if task.subtopology not in stateless}
+    return TaskOffsetSums.from_mapping(stateful)
+
+
+def native_answer(assignment: Assignment) -> NativeAnswer | None:
+    """What a leader of ours says beside Kafka's two numbers, or None from a JVM leader."""
+    native = assignment.native
+    if native is None:
+        return None
+    return NativeAnswer(
+        next_version=native.next_version,
+        subscription_read=native.subscription_read,
+        levels=levels_said(native.feature_levels, native.feature_epoch),
+    )
+
+
+def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
+    """Why an answer is about another topology than a member's own, or nothing."""
+    native = None if assignment is None else assignment.native
+    theirs = 0 if native is None else len(native.sizes)
+    ours = max((part.id for part in subtopologies), default=-1) + 1
+    if not theirs or theirs == ours:
+        return ""
+    return f"the answer is about {theirs} subtopologies, and this member's topology has {ours}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberIdentity:
+    """What a member says about itself in every subscription.
+
+    Attributes:
+        process_id: of its process; outlives restarts.
+        user_endpoint: `host:port` for interactive queries, or None.
+        client_tags: KIP-708 tags.
+        rack: `client.rack`, or None; said by native members.
+        instance_id: `group.instance.id` of a static member, or None; said by native members.
+    """
+
+    process_id: UUID
+    user_endpoint: str | None = None
+    client_tags: Mapping[str, str] = field(default_factory=dict)
+    rack: str | None = None
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """What an answer meant.
+
+    Attributes:
+        assignment: decoded, or None when the bytes could not be read.
+        commands: what probing asks for, in order.
+        for_version: a rejoin among them is only for the version, no follow-up.
+        failure: why this member cannot follow, or "".
+    """
+
+    assignment: Assignment | None
+    commands: tuple[Command, ...] = ()
+    for_version: bool = False
+    failure: str = ""

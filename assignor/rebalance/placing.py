@@ -1,0 +1,215 @@
+"""From subscriptions to a placement: clients, strategy, threads.
+
+A strategy sees processes; each of their threads is a member of the group. A strategy that fails or
+breaks a rule is reported and asked again later, so that one mistake never stops a group.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from assignor.config import AssignmentConfig
+from assignor.placement import GroupState, Strategy, TaskAssignment, group_state
+from assignor.rebalance.answer_bytes import Placement
+from assignor.rebalance.strategy_attempts import NO_FAILURES, Attempt, StrategyFailures, attempt
+from assignor.rebalance.subscriptions import (
+    ReadMember,
+    clients_of,
+    endpoints_of,
+    previous_standbys,
+    previous_tasks,
+)
+from assignor.rebalance.threads import assign_threads
+from assignor.topology import SubtopologyWaits, TaskPlan
+from encoding import TaskId, TopicPartition
+from probing import Content
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+
+_TasksByMember = dict[str, tuple[TaskId, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A placement, what is to be said of it, and what to remember for the next one."""
+
+    placement: Placement
+    warnings: tuple[str, ...] = ()
+    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    failures: StrategyFailures = NO_FAILURES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderKnowledge:
+    """What a leader has learnt outside the subscriptions; everything is optional.
+
+    Attributes:
+        end_offset_sums: stateful task -> sum of the end offsets of its changelogs; None: they
+            cannot be read just now, and lags are unknown.
+        lags_before: process id -> lags that it had at the rebalance before; a warm-up that comes no
+            nearer does not keep probing rebalances going.
+        failures: what the rebalance before left to remember of a strategy that failed.
+        levels: the newest finalized levels that this leader knows; a member that says newer ones
+            corrects it (KIP-584).
+        leader_id: member id of this leader; its answer carries the time of the next look.
+        now_ms: epoch milliseconds.
+        waits: subtopology id -> why its tasks cannot be handed out; tasks that ran already go on,
+            unless the subtopology is refused.
+    """
+
+    end_offset_sums: Mapping[TaskId, int] | None = None
+    lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    failures: StrategyFailures = NO_FAILURES
+    levels: FinalizedLevels = UNKNOWN_LEVELS
+    leader_id: str | None = None
+    now_ms: int = 0
+    waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
+
+
+def place_tasks(
+    read: Sequence[ReadMember],
+    plan: TaskPlan,
+    *,
+    strategy: Strategy,
+    config: AssignmentConfig,
+    quarantined: frozenset[str],
+    knowledge: LeaderKnowledge,
+) -> Placed:
+    """Tasks to clients by the strategy, then to threads; what a quarantined member owns stays.
+
+    Args:
+        read: every member of the generation.
+        plan: all tasks.
+        strategy: places tasks on clients; where it fails they stay, and it is asked again later.
+        config: settings for the strategy.
+        quarantined: ids of members whose bytes cannot be read or believed.
+        knowledge: what the leader knows besides.
+
+    Raises:
+        TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
+    """
+    task_by_partition = plan.task_by_partition
+    held_back, frozen = held_by_quarantined(read, plan, quarantined)
+    read = [one for one in read if one.member.member_id not in quarantined]
+    clients = clients_of(
+        read, task_by_partition, knowledge.end_offset_sums or {}, knowledge.lags_before
+    )
+    if not clients:
+        return Placed(
+            placement=Placement(partitions_by_member=held_back), failures=knowledge.failures
+        )
+    state = group_state(
+        tasks=plan.partitions_by_task.keys() - frozen,
+        stateful_tasks=plan.stateful_tasks,
+        clients=clients,
+        config=config,
+        end_offset_sums=knowledge.end_offset_sums,
+    )
+    tried = attempt(strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms)
+    active, standby, warmup = _by_thread(read, state, tried.assignment, task_by_partition)
+    return Placed(
+        placement=Placement(
+            active_by_member=active,
+            standby_by_member=standby,
+            warmup_by_member=warmup,
+            partitions_by_member=held_back,
+            endpoint_by_member=endpoints_of(read),
+            next_rebalance_ms=_next_look(tried, config, knowledge),
+        ),
+        warnings=(*state.warnings, *tried.assignment.warnings, *tried.warnings),
+        lags={client.process_id: dict(client.lags) for client in clients},
+        failures=tried.failures,
+    )
+
+
+def held_by_quarantined(
+    read: Sequence[ReadMember], plan: TaskPlan, quarantined: AbstractSet[str]
+) -> tuple[dict[str, tuple[TopicPartition, ...]], set[TaskId]]:
+    """Partitions that members with unreadable bytes keep, by member id, and the tasks of those."""
+    held = {
+        one.member.member_id: one.member.owned_partitions or ()
+        for one in read
+        if one.member.member_id in quarantined
+    }
+    kept = [p for partitions in held.values() for p in partitions]
+    return held, {plan.task_by_partition[p] for p in kept if p in plan.task_by_partition}
+
+
+def _next_look(
+    tried: Attempt, config: AssignmentConfig, knowledge: LeaderKnowledge
+) -> dict[str, int]:
+    """When the leader asks for a follow-up rebalance, if at all."""
+    if knowledge.leader_id is None:
+        return {}
+    if tried.failures.count:
+        return {knowledge.leader_id: tried.failures.retry_at_ms}
+    if tried.assignment.followup:
+        return {knowledge.leader_id: knowledge.now_ms + config.probing_rebalance_interval_ms}
+    return {}
+
+
+def _by_thread(
+    read: Sequence[ReadMember],
+    state: GroupState,
+    assignment: TaskAssignment,
+    task_by_partition: Mapping[TopicPartition, TaskId],
+) -> tuple[_TasksByMember, _TasksByMember, _TasksByMember]:
+    """Active, standby (warm-ups included) and warm-up tasks of every member."""
+    members_by_client: dict[str, list[ReadMember]] = {}
+    for one in read:
+        members_by_client.setdefault(one.client, []).append(one)
+    actives: list[list[TaskId]] = [[] for _ in state.clients]
+    for task, number in zip(state.tasks, assignment.active.tolist(), strict=True):
+        actives[number].append(task)
+    copies: list[list[TaskId]] = [[] for _ in state.clients]
+    for index, number in assignment.standbys:
+        copies[number].append(state.tasks[index])
+    warming = {(state.tasks[index], number) for index, number in assignment.warmups}
+    active: _TasksByMember = {}
+    standby: _TasksByMember = {}
+    warmup: _TasksByMember = {}
+    for number, process_id in enumerate(state.clients):
+        group = members_by_client[process_id]
+        names = [one.member.member_id for one in group]
+        ran: dict[TaskId, str] = {}
+        held: dict[TaskId, str] = {}
+        for one in group if len(group) > 1 else ():  # a single thread gets all there is
+            name = one.member.member_id
+            ran |= dict.fromkeys(previous_tasks(one, task_by_partition), name)
+            held |= dict.fromkeys(previous_standbys(one), name)
+        active |= assign_threads(actives[number], threads=names, owner_by_task=ran)
+        load = {name: len(active[name]) for name in names}
+        dealt = assign_threads(
+            copies[number], threads=names, owner_by_task=held, load_by_thread=load
+        )
+        standby |= dealt
+        for name, tasks in dealt.items():
+            warm = tuple(task for task in tasks if (task, number) in warming)
+            warmup |= {name: warm} if warm else {}
+    return active, standby, warmup
+
+
+def keep_previous(
+    read: Sequence[ReadMember], plan: TaskPlan, content: Mapping[str, Content]
+) -> Placement:
+    """Probing as leaders up to 2.5 answered it: old members keep, future ones get the rest or none.
+
+    Up to 2.3 every thread of a client was given all tasks that the client ran.
+    """
+    task_by_partition = plan.task_by_partition
+    by_client: dict[str, set[TaskId]] = {}
+    for one in read:
+        by_client.setdefault(one.client, set()).update(previous_tasks(one, task_by_partition))
+    takers = sorted(member for member, kind in content.items() if kind is Content.NORMAL)
+    active: dict[str, tuple[TaskId, ...]] = {}
+    given: set[TaskId] = set()
+    for one in read:
+        if content[one.member.member_id] is Content.PREVIOUS:
+            # Who hands tasks to future members is a leader of 2.4 or 2.5, which told threads apart.
+            ran = previous_tasks(one, task_by_partition) if takers else by_client[one.client]
+            mine = ran & plan.partitions_by_task.keys() - (given if takers else set())
+            active[one.member.member_id] = tuple(sorted(mine))
+            given |= mine
+    rest = sorted(plan.partitions_by_task.keys() - given)
+    for place, member in enumerate(takers):
+        active[member] = tuple(rest[place :: len(takers)])
+    return Placement(active_by_member=active, endpoint_by_member=endpoints_of(read))

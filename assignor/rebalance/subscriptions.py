@@ -1,0 +1,262 @@
+"""What the subscriptions of a group say: read, grouped by process, never trusted.
+
+Bytes that cannot be decoded are a value here too, with the reason, so that one member's bytes hurt
+nobody else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
+from assignor.rebalance.blobs import read_subscription
+from assignor.topology import TaskPlan
+from encoding import (
+    RUNNING,
+    UNKNOWN_OFFSET_SUM,
+    AssignorError,
+    DecodeError,
+    FutureSubscription,
+    NativeSubscription,
+    Subscription,
+    TaskId,
+    TopicPartition,
+)
+from probing import (
+    EARLIEST_NATIVE_VERSION,
+    RELEASES,
+    UNKNOWN_VERSION,
+    MemberVersions,
+    RebalanceProtocol,
+    Release,
+)
+from probing.features import ASSIGNMENT_PROTOCOL
+
+_UNKNOWN_GENERATION = -1
+# The lowest latest version of a JVM member that may be cooperative.
+_COOPERATIVE_SINCE = min(
+    release.latest_version
+    for release in RELEASES
+    if release.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """One member as the JoinGroup response shows it to the leader.
+
+    Attributes:
+        member_id: given by the coordinator.
+        user_data: its subscription blob.
+        owned_partitions: what the consumer protocol says it owns (wire version 1 and up); None from
+            a client that does not show it to the leader. See `owned_by`.
+    """
+
+    member_id: str
+    user_data: bytes
+    owned_partitions: tuple[TopicPartition, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMember:
+    """A member with what its bytes said: a subscription, a future one, or a reason why neither."""
+
+    member: GroupMember
+    subscription: Subscription | FutureSubscription | None
+    unreadable: str = ""
+
+    @property
+    def client(self) -> str:
+        """Key of the process: its id, or the member alone where no process id can be read."""
+        if isinstance(self.subscription, Subscription):
+            return str(self.subscription.process_id)
+        return f"member {self.member.member_id}"
+
+    @property
+    def supported(self) -> int:
+        """Its latest supported version; -1 where it does not say."""
+        return (
+            UNKNOWN_VERSION
+            if self.subscription is None
+            else self.subscription.latest_supported_version
+        )
+
+    @property
+    def native(self) -> NativeSubscription | None:
+        """What a native member says beyond Kafka's fields, where it can be read."""
+        return self.subscription.native if isinstance(self.subscription, Subscription) else None
+
+
+def read_member(member: GroupMember, release: Release) -> ReadMember:
+    """Decode a member's blob as `release` would; never raises."""
+    try:
+        value = read_subscription(member.user_data, release.readable_versions)
+    except DecodeError as error:
+        return ReadMember(member=member, subscription=None, unreadable=str(error))
+    return ReadMember(member=member, subscription=value)
+
+
+def versions_of(one: ReadMember) -> MemberVersions:
+    """The two numbers of a member, or the mark that nothing could be read."""
+    value = one.subscription
+    if value is None:
+        return MemberVersions(
+            member_id=one.member.member_id,
+            used_version=0,
+            latest_supported_version=0,
+            quarantined=True,
+        )
+    native = one.native
+    readable = native is not None or value.version < EARLIEST_NATIVE_VERSION
+    # Under a finalized level a member advertises no more than that, and says apart what it could.
+    ranges = {} if native is None else native.feature_ranges
+    latest_native = None if native is None else native.latest_supported_version
+    if latest_native is not None and ASSIGNMENT_PROTOCOL in ranges:
+        latest_native = max(latest_native, ranges[ASSIGNMENT_PROTOCOL][1])
+    return MemberVersions(
+        member_id=one.member.member_id,
+        used_version=value.version,
+        latest_supported_version=value.latest_supported_version,
+        # Of a body that cannot be read, the second number still says what its writer reads.
+        native_version=latest_native if readable else value.latest_supported_version,
+        readable=readable,
+        pinned=native is not None and native.pinned_version is not None,
+    )
+
+
+def wants_shutdown(one: ReadMember) -> bool:
+    """Whether the member asks the whole application to stop (KIP-671)."""
+    return (
+        isinstance(one.subscription, Subscription)
+        and one.subscription.error_code == AssignorError.SHUTDOWN_REQUESTED
+    )
+
+
+def previous_tasks(
+    one: ReadMember, task_by_partition: Mapping[TopicPartition, TaskId]
+) -> set[TaskId]:
+    """Tasks that ran on this member: what it reports, and what the consumer protocol says."""
+    said = one.member.owned_partitions or ()
+    owned = {task_by_partition[p] for p in said if p in task_by_partition}
+    if isinstance(one.subscription, Subscription):
+        owned |= set(one.subscription.prev_tasks)
+    return owned
+
+
+def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
+    """Partitions that a cooperative member has not given up (KIP-429).
+
+    Where the client hides the consumer protocol's field, native members say it in their own bytes.
+    Of a JVM member there only its running tasks are known: from the release on that can be
+    cooperative it may still own them, and at worst a task is withheld for one rebalance.
+    """
+    if one.member.owned_partitions is not None:
+        return one.member.owned_partitions
+    value, native = one.subscription, one.native
+    if native is not None:
+        # A peer may claim two thousand million partitions in six bytes.
+        return tuple(
+            TopicPartition(topic, number)
+            for topic, start, stop in native.owned_partitions
+            for number in range(max(0, start), min(stop, plan.partition_counts.get(topic, 0)))
+        )
+    if not isinstance(value, Subscription) or one.supported < _COOPERATIVE_SINCE:
+        return ()
+    inputs = plan.partitions_by_task
+    return tuple(sorted(p for task in value.prev_tasks for p in inputs.get(task, ())))
+
+
+def owned_generation(one: ReadMember) -> int:
+    """The generation in which a member got its tasks; -1 where it does not say."""
+    return _UNKNOWN_GENERATION if one.native is None else one.native.owned_generation
+
+
+def outdated_claims(
+    read: Sequence[ReadMember], task_by_partition: Mapping[TopicPartition, TaskId]
+) -> Mapping[str, set[TaskId]]:
+    """Member id -> tasks that it says it ran, and that another got in a later generation.
+
+    A member that missed a rebalance still names the tasks that it had before. Only members that say
+    in which generation they got them can be told apart; the others are believed.
+    """
+    generations = {owned_generation(one) for one in read} - {_UNKNOWN_GENERATION}
+    if len(generations) < 2:  # noqa: PLR2004 two generations, so that one can be older
+        return {}
+    latest: dict[TaskId, int] = {}
+    for one in read:
+        for task in previous_tasks(one, task_by_partition):
+            latest[task] = max(latest.get(task, _UNKNOWN_GENERATION), owned_generation(one))
+    return {
+        one.member.member_id: {
+            task
+            for task in previous_tasks(one, task_by_partition)
+            if _UNKNOWN_GENERATION < owned_generation(one) < latest[task]
+        }
+        for one in read
+    }
+
+
+def previous_standbys(one: ReadMember) -> tuple[TaskId, ...]:
+    """Tasks whose state this member reports without running them."""
+    value = one.subscription
+    return value.standby_tasks if isinstance(value, Subscription) else ()
+
+
+def clients_of(
+    read: Sequence[ReadMember],
+    task_by_partition: Mapping[TopicPartition, TaskId],
+    end_offset_sums: Mapping[TaskId, int],
+    lags_before: Mapping[str, Mapping[TaskId, int]],
+) -> list[ClientInput]:
+    """Merge the members of each process into one client.
+
+    Args:
+        read: the members.
+        task_by_partition: what the consumer protocol says they own is said in partitions.
+        end_offset_sums: of the tasks; a lag is the distance to it.
+        lags_before: process id -> lags at the rebalance before.
+    """
+    outdated = outdated_claims(read, task_by_partition)
+    parts: dict[str, list[ReadMember]] = {}
+    for one in read:
+        parts.setdefault(one.client, []).append(one)
+    clients = []
+    for process_id, group in sorted(parts.items()):
+        active: set[TaskId] = set()
+        lags: dict[TaskId, int] = {}
+        tags: tuple[tuple[str, str], ...] = ()
+        for one in group:
+            active |= previous_tasks(one, task_by_partition) - outdated.get(
+                one.member.member_id, set()
+            )
+            if isinstance(one.subscription, Subscription):
+                tags = tags or tuple(one.subscription.client_tags.items())
+                for task, offset_sum in one.subscription.task_offset_sums:
+                    lags[task] = _lag(offset_sum, end_offset_sums.get(task))
+        clients.append(
+            ClientInput(
+                process_id=process_id,
+                threads=len(group),
+                active_tasks=frozenset(active),
+                lags=lags,
+                lags_before=lags_before.get(process_id, {}),
+                tags=tags,
+            )
+        )
+    return clients
+
+
+def _lag(offset_sum: int, end: int | None) -> int:
+    if offset_sum == RUNNING:
+        return LAG_RUNNING
+    if offset_sum == UNKNOWN_OFFSET_SUM or end is None:
+        return LAG_UNKNOWN
+    return max(0, end - offset_sum)
+
+
+def endpoints_of(read: Sequence[ReadMember]) -> dict[str, str]:
+    """Member id -> endpoint, of the members that serve interactive queries."""
+    return {
+        one.member.member_id: one.subscription.user_endpoint
+        for one in read
+        if isinstance(one.subscription, Subscription) and one.subscription.user_endpoint
+    }

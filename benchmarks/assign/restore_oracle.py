@@ -1,0 +1,122 @@
+"""The least restores that any placement needs, by CP-SAT: an oracle for small groups.
+
+It knows the bands that `high_availability` keeps: stateful actives, and all copies, differ by at
+most one a thread. Everything else is free, also what `high_availability` promises beyond that, so
+the oracle may be below what can be had without starting anything cold.
+"""
+
+import random
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from assignor import AssignmentConfig, ClientInput, group_state, high_availability
+from assignor.placement import LAG_RUNNING
+from assignor.placement.bands import thread_bands
+from assignor.problems.rounds import play, totals
+from encoding import TaskId
+
+_SECONDS = 10.0
+
+
+def least_restores(state):
+    """Copies placed where there is no state, in the best placement; None where none fits the bands.
+
+    Raises:
+        RuntimeError: not solved to optimality in time.
+    """
+    tasks = np.flatnonzero(state.stateful).tolist()
+    threads, clients = state.capacity().tolist(), range(len(state.clients))
+    replicas = min(state.config.num_standby_replicas, len(state.clients) - 1)
+    model = cp_model.CpModel()
+    active = {(t, c): model.new_bool_var(f"a{t}_{c}") for t in tasks for c in clients}
+    standby = {(t, c): model.new_bool_var(f"s{t}_{c}") for t in tasks for c in clients}
+    for t in tasks:
+        model.add_exactly_one(active[t, c] for c in clients)
+        model.add(sum(standby[t, c] for c in clients) == replicas)
+        for c in clients:
+            model.add_at_most_one(active[t, c], standby[t, c])
+    for places, total in ((active, len(tasks)), (None, len(tasks) * (1 + replicas))):
+        bands = thread_bands(np.array(threads), total)
+        for c in clients:
+            held = [active[t, c] for t in tasks]
+            held += [standby[t, c] for t in tasks] if places is None else []
+            model.add_linear_constraint(sum(held), int(bands.low[c]), int(bands.high[c]))
+    has_state = {(t, c) for t in tasks for c, _ in state.copies(t)}
+    missing = [v for both in (active, standby) for pair, v in both.items() if pair not in has_state]
+    model.minimize(sum(missing))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = _SECONDS
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        return None
+    if status != cp_model.OPTIMAL:
+        raise RuntimeError(
+            f"{solver.status_name(status)} after {_SECONDS:.0f} s; draw smaller groups"
+        )
+    return round(solver.objective_value)
+
+
+def small_group(seed):
+    """A settled group of up to 18 stateful tasks and 5 clients, just after one event."""
+    rng = random.Random(seed)
+    sizes = [rng.randint(2, 6) for _ in range(rng.randint(1, 3))]
+    tasks = [TaskId(s, p) for s, n in enumerate(sizes) for p in range(n)]
+    config = AssignmentConfig(
+        num_standby_replicas=rng.choice([0, 1, 1, 2]), max_warmup_replicas=rng.choice([1, 2, 4])
+    )
+    clients = [
+        ClientInput(process_id=f"c{n}", threads=rng.choice([1, 1, 2]))
+        for n in range(rng.randint(2, 5))
+    ]
+    for task in rng.sample(tasks, len(tasks)):
+        _give(rng, clients, task, config.num_standby_replicas)
+    new = ClientInput(process_id=rng.choice(["a", "c2x", "z"]), threads=rng.choice([1, 1, 2]))
+    event = rng.choice(["join", "leave", "replace", "none"])
+    if event in {"leave", "replace"} and len(clients) > 1:
+        clients.pop(rng.randrange(len(clients)))
+    if event in {"join", "replace"}:
+        clients.append(new)
+    return group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=clients,
+        config=config,
+        end_offset_sums=dict.fromkeys(tasks, 10**6),
+    )
+
+
+def _give(rng, clients, task, replicas):
+    """One active and its standbys, each to a client with the fewest a thread, at random."""
+
+    def load(at):
+        return len(clients[at].lags) / clients[at].threads, rng.random()
+
+    def runs(at):
+        return len(clients[at].active_tasks) / clients[at].threads, rng.random()
+
+    places = list(range(len(clients)))
+    owner = min(places, key=runs)
+    places.remove(owner)
+    for at in [owner, *sorted(places, key=load)[:replicas]]:
+        one, is_owner = clients[at], at == owner
+        clients[at] = ClientInput(
+            process_id=one.process_id,
+            threads=one.threads,
+            active_tasks=one.active_tasks | {task} if is_owner else one.active_tasks,
+            lags={**one.lags, task: LAG_RUNNING if is_owner else rng.choice([0, 40, 900])},
+        )
+
+
+def compare(seeds):
+    """(our restores until settled, least restores, groups) over the groups that fit the bands."""
+    ours = least = groups = 0
+    for seed in seeds:
+        state = small_group(seed)
+        best = least_restores(state)
+        if best is not None:
+            least += best
+            ours += totals(list(play(state, high_availability)))["restores"]
+            groups += 1
+    return ours, least, groups

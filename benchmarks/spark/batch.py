@@ -1,0 +1,250 @@
+"""Many groups on Spark against what Spark and the core cost by themselves, in one run.
+
+    python -m benchmarks.spark.batch --groups 5000
+
+Ratios, of the best of a few runs on the same rows in the same session:
+- the job over (an identity `mapInArrow` of the same rows + the core's own time / cores),
+- `applyInPandas`, a group at a time, over the job: as a whole, and what both add to the core,
+- one core over two: processes of their own, each with all that it starts bound to so many cores.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import click
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as f
+
+from assignor import (
+    AssignmentConfig,
+    ClientInput,
+    find_strategy,
+    group_state,
+    read_problem,
+    run_strategy,
+)
+from assignor.placement import LAG_UNKNOWN
+from benchmarks.make_problem import make_problem
+from benchmarks.rows import at_least, at_most
+from encoding import TaskId
+from spark_assign.batch.job import place_groups
+from spark_assign.cli.session import session
+from spark_assign.tables.balance import balanced, size_classes
+from spark_assign.tables.convert import group_batch
+from spark_assign.tables.inputs import from_table, read_groups
+from spark_assign.tables.kernel import Options
+
+VARIANTS = 100
+SAMPLE = 200
+# Below that Spark's fixed costs decide, and nothing is judged.
+JUDGED = 5_000
+PART = "Spark"
+OVER_FLOOR, THAN_PANDAS, SCALING = 2.0, 5.0, 1.7
+
+
+def make_groups(path, groups, tasks, clients):
+    """Parquet with so many groups: a tenth of the clients of each has just left."""
+    states = []
+    for seed in range(min(groups, VARIANTS)):
+        problem = make_problem(
+            clients=clients, tasks=tasks, standbys=1, threads=2, subtopologies=4, seed=seed
+        )
+        for client in list(problem["clients"])[: clients // 10]:
+            del problem["clients"][client]
+        states.append(read_problem(problem).state)
+    path.mkdir()
+    for part, start in enumerate(range(0, groups, 500)):
+        rows = [
+            (f"group-{n:06}", states[n % len(states)])
+            for n in range(start, min(groups, start + 500))
+        ]
+        pq.write_table(pa.Table.from_batches([group_batch(rows)]), path / f"{part:04}.parquet")
+    return states
+
+
+def core_seconds(states, groups):
+    """CPU seconds that the core alone takes for all groups, from a sample."""
+    strategy = find_strategy("high_availability")
+    sample = [states[n % len(states)] for n in range(SAMPLE)]
+    best = float("inf")
+    for _ in range(2):
+        started = time.process_time()
+        for state in sample:
+            run_strategy(state, strategy)
+        best = min(best, time.process_time() - started)
+    return best * groups / SAMPLE
+
+
+def timed(job, runs):
+    """Wall seconds of the best run, after one to warm up."""
+    job()
+    best = float("inf")
+    for _ in range(runs):
+        started = time.perf_counter()
+        job()
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def noop(frame):
+    frame.write.format("noop").mode("append").save()
+
+
+def measured_here(path, cores, runs, limit):
+    """Wall seconds of the identity, of the job, and of applyInPandas on a part of the groups."""
+    spark = session("bench_spark_batch", cores=cores, driver_memory="2g")
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "256")
+    groups = read_groups(spark, str(path))
+    classes = size_classes(groups)
+
+    def identity():
+        rows = balanced(groups, classes, cores=cores)
+        noop(rows.mapInArrow(lambda batches: batches, rows.schema))
+
+    found = {
+        "identity": timed(identity, runs),
+        "job": timed(lambda: noop(place_groups(groups, Options())), runs),
+    }
+    if limit:
+        part = groups.frame.limit(limit).localCheckpoint()
+        found["pandas"] = timed(lambda: noop(in_pandas(part)), 1) / limit
+        found["part"] = timed(lambda: noop(place_groups(from_table(part), Options())), 1) / limit
+    spark.stop()
+    return found
+
+
+def measured(path, cores, runs, limit):
+    """The same in a process of its own that has so many cores, Spark's own threads included."""
+    words = [str(path), str(cores), str(runs), str(limit)]
+    done = subprocess.run(
+        [sys.executable, "-m", __spec__.name, "--measure", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def bind(cores):
+    """Keep this process, and what it starts, on the first cores; where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+
+
+def in_pandas(frame):
+    """The same in Spark's usual way: a row per task, groupBy, a pandas table for each group."""
+    rows = frame.select("name", f.explode("tasks").alias("task"), "clients").select(
+        "name", "clients", "task.*"
+    )
+    return rows.groupBy("name").applyInPandas(
+        place_pandas, "name string, task string, client string"
+    )
+
+
+def place_pandas(table):
+    """The core for the rows of one group."""
+    active, lags = defaultdict(set), defaultdict(dict)
+    tasks = list(map(TaskId, table["subtopology"].tolist(), table["partition"].tolist()))
+    for task, owner, copies in zip(tasks, table["owner"], table["copies"], strict=True):
+        if owner is not None:
+            active[owner].add(task)
+        for copy in copies:
+            lag = copy["lag"]
+            lags[copy["client"]][task] = LAG_UNKNOWN if lag is None else lag
+    state = group_state(
+        tasks=tasks,
+        stateful_tasks=[t for t, is_so in zip(tasks, table["stateful"], strict=True) if is_so],
+        clients=[
+            ClientInput(
+                process_id=client["client"],
+                threads=client["threads"],
+                active_tasks=frozenset(active[client["client"]]),
+                lags=lags[client["client"]],
+            )
+            for client in table["clients"].iloc[0]
+        ],
+        config=AssignmentConfig(num_standby_replicas=1),
+        end_offset_sums=dict(zip(tasks, table["end_offset_sum"].tolist(), strict=True)),
+    )
+    answer = run_strategy(state, find_strategy("high_availability"))
+    return pd.DataFrame(
+        {
+            "name": table["name"].iloc[0],
+            "task": [str(task) for task in state.tasks],
+            "client": [state.clients[client] for client in answer.active.tolist()],
+        }
+    )
+
+
+def judged_rows(found, core, cores, groups):
+    """Say the three ratios; they are judged for thousands of groups only."""
+    one, many = found[1], found[cores]
+    floor = many["identity"] + core / cores
+    size, judged = f"{groups:,} groups", groups >= JUDGED
+    return [
+        at_most(
+            PART, f"{size}, job over floor", many["job"] / floor, OVER_FLOOR, "x", judged=judged
+        ),
+        at_least(
+            PART,
+            f"{size}, faster than applyInPandas by",
+            many["pandas"] / many["part"],
+            THAN_PANDAS,
+            "x",
+            judged=judged,
+        ),
+        at_least(
+            PART,
+            f"{size}, one core over {cores}",
+            one["job"] / many["job"],
+            SCALING,
+            "x",
+            judged=judged,
+        ),
+    ]
+
+
+@click.command(help=__doc__.split("\n\n", maxsplit=1)[0])
+@click.option("--groups", type=click.IntRange(10), default=5_000, show_default=True)
+@click.option("--tasks", type=click.IntRange(4), default=200, show_default=True)
+@click.option("--clients", type=click.IntRange(10), default=20, show_default=True)
+@click.option("--cores", type=click.IntRange(2), default=2, show_default=True)
+@click.option("--runs", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--measure", nargs=4, hidden=True)
+def main(*, groups, tasks, clients, cores, runs, measure):
+    if measure:
+        path, *numbers = measure
+        bind(int(numbers[0]))
+        click.echo(json.dumps(measured_here(path, *map(int, numbers))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "groups"
+        states = make_groups(path, groups, tasks, clients)
+        core = core_seconds(states, groups)
+        pandas_groups = max(10, groups // 2)
+        found = {
+            cores: measured(path, cores, runs, pandas_groups),
+            1: measured(path, 1, runs, 0),
+        }
+    many = found[cores]
+    rate, alone = groups / many["job"], found[1]["job"]
+    click.echo(f"{groups} groups x {tasks} tasks x {clients} clients, local[{cores}]")
+    click.echo(f"identity {many['identity']:.1f} s, the core alone {core:.1f} s of CPU")
+    click.echo(f"job {many['job']:.1f} s, {rate:.0f} groups/s; on one core {alone:.1f} s")
+    own = core / groups / cores
+    around = (many["pandas"] - own) / max(many["part"] - own, 1e-9)
+    click.echo(f"applyInPandas adds {around:.1f} times as much to the core's own time")
+    rows = judged_rows(found, core, cores, groups)
+    sys.exit(int(any(row.met is False for row in rows)))
+
+
+if __name__ == "__main__":
+    main()

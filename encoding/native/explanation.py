@@ -1,0 +1,131 @@
+"""The walk over a native body, key by key, for ``explain``.
+
+It reads with the codec's own readers and takes the places from msgpack's unpacker, so what it shows
+is what the codec reads. Values of many parts are spelled, the first few of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import msgpack
+
+from encoding.native.body import LIMITS, numbering_in, pairs_of
+from encoding.native.schema import NATIVE_KINDS, NativeField
+from encoding.native.task_numbers import Numbering, read_numbering
+from encoding.native.value_types import TYPES
+from encoding.native.values import PartitionRange
+from encoding.primitives import (
+    RUNNING,
+    UNKNOWN_OFFSET_SUM,
+    DecodeError,
+    TaskId,
+    TaskOffsetSums,
+    WireFault,
+)
+
+__all__ = ["body_pieces"]
+
+_SHOWN = 8  # parts of a value that are spelled
+# Name, offset, size, type, value, meaning, key.
+Row = tuple[str, int, int, str, Any, str, int | None]
+
+
+def body_pieces(
+    kind: str,
+    data: bytes,
+    start: int,
+    version: int,
+    latest: int,
+    *,
+    ignored: frozenset[str] = frozenset(),
+) -> Iterator[Row]:
+    """Every key of the body at ``start`` with its place; the count of keys first.
+
+    Of fields that are ignored, as the reader ignores them, a faulty value is shown as it is.
+
+    Raises:
+        DecodeError: no flat map, or a value that this reader should be able to read and cannot.
+    """
+    try:
+        pairs = pairs_of(data, start)
+        since = dict(pairs).get(0, version)
+        is_read = version <= latest or (type(since) is int and since <= latest)
+        numbering = _numbering(kind, pairs, is_read=is_read)
+        known = {row.key: row for row in NATIVE_KINDS[kind] if row.since <= latest}
+        unpacker = msgpack.Unpacker(**LIMITS, max_buffer_size=len(data) + 1)
+        unpacker.feed(data[start:])
+        count, last = unpacker.read_map_header(), 0
+        yield "body", start, unpacker.tell(), "map", count, "fields that differ from default", None
+        for _ in range(count):
+            last = unpacker.tell()
+            key, wire = unpacker.unpack(), unpacker.unpack()
+            place = (start + last, unpacker.tell() - last)
+            row = known.get(key)
+            if row is None:
+                line = "not read: a key that this reader does not know"
+                yield f"key {key} (unknown)", *place, type(wire).__name__, wire, line, key
+                continue
+            is_asked = is_read and row.name not in ignored
+            value, line = _read(row, wire, numbering, is_read=is_asked)
+            if key == 0:
+                line = f"{line}; ours is {latest}: it is {'' if is_read else 'not '}read"
+            yield row.name, *place, row.type, value, line, key
+    except WireFault as fault:
+        what = f"{kind} body: {fault}"
+        raise DecodeError(what, offset=start, version=version, available=len(data)) from None
+
+
+def _numbering(kind: str, pairs: tuple[tuple[int, Any], ...], *, is_read: bool) -> Numbering:
+    """The body's task numbering; of a body for later readers an empty one stands for a bad one."""
+    try:
+        return numbering_in(kind, pairs)
+    except WireFault:
+        if is_read:
+            raise
+        return numbering_in(kind, ())
+
+
+def _read(row: NativeField, wire: Any, numbering: Numbering, *, is_read: bool) -> tuple[Any, str]:
+    """The value spelled for people, and its meaning."""
+    if wire is None:
+        return None, row.meaning
+    try:
+        if type(wire) is not TYPES[row.type].of:
+            raise WireFault(f"{type(wire).__name__} instead of {TYPES[row.type].of.__name__}")  # noqa: TRY301 the same fault as the reader's
+        if row.type == "sizes":
+            numbering = read_numbering(wire)  # which raises what `_numbering` passed over
+        return _spelled(TYPES[row.type].read(wire, numbering)), row.meaning
+    except WireFault as fault:
+        if is_read:
+            raise WireFault(f"key {row.key} ({row.name}, {row.type}): {fault}") from None
+        return wire, f"not read: {row.meaning}"
+
+
+def _spelled(value: Any) -> Any:
+    match value:
+        case TaskOffsetSums():
+            return _few((f"{task} {_sum(number)}" for task, number in value), len(value))
+        case Mapping():
+            parts = (f"{name}={_one(one)}" for name, one in value.items())
+            return _few(parts, len(value))
+        case PartitionRange(topic, start, stop):
+            return f"{topic} {start}" if stop == start + 1 else f"{topic} {start}-{stop - 1}"
+        case TaskId():
+            return str(value)
+        case tuple():
+            return _few((str(_spelled(one)) for one in value), len(value))
+    return value
+
+
+def _one(value: Any) -> str:
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _sum(number: int) -> str:
+    return {RUNNING: "running", UNKNOWN_OFFSET_SUM: "unknown"}.get(number, str(number))
+
+
+def _few(parts: Iterable[str], count: int) -> str:
+    shown = ", ".join(islice(parts, _SHOWN))
+    return f"{shown}, ... ({count})" if count > _SHOWN else shown

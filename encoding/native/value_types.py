@@ -1,0 +1,300 @@
+"""What each native type is in memory, and how it becomes a msgpack value and comes back.
+
+``TYPES`` has one entry per type of ``native_schema``. Writers and readers are told the task
+numbering of the body; all raise ``WireFault``, to which the codec adds field, key and version.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, repeat
+from operator import lt
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from encoding.native.ascending_numbers import decode_numbers, encode_numbers
+from encoding.native.schema import MAX_SUBTOPOLOGIES, MAX_TEXT_BYTES
+from encoding.native.task_columns import (
+    columns_of,
+    decode_offset_rows,
+    decode_offset_sums,
+    decode_own_tasks,
+    decode_task_rows,
+    encode_offset_rows,
+    encode_offset_sums,
+    encode_own_tasks,
+    encode_task_rows,
+    encode_text,
+    take_text,
+    tasks_of,
+)
+from encoding.native.task_numbers import Numbering
+from encoding.native.values import PartitionRange, PartitionRanges
+from encoding.primitives import (
+    ByName,
+    ClientTags,
+    Cursor,
+    TaskOffsetSums,
+    WireFault,
+    block,
+    decode_varints,
+    encode_utf8,
+    encode_varint,
+    encode_varints,
+)
+
+__all__ = ["TYPES", "WireType"]
+
+Writer = Callable[[Any, Numbering], Any]
+Reader = Callable[[Any, Numbering], Any]
+_PARTITIONS = 2**31  # of a topic, at most
+_KEPT, _SHORT = 256, 256  # values kept, and the longest bytes that are kept for
+
+
+@dataclass(frozen=True, slots=True)
+class WireType:
+    """Both directions of a type; ``of`` is the Python type that msgpack makes of it."""
+
+    of: type
+    write: Writer
+    read: Reader
+
+
+def _integer(lowest: int, highest: int) -> WireType:
+    def check(value: Any, _: Numbering) -> int:
+        if type(value) is not int or not lowest <= value <= highest:
+            raise WireFault(f"{value!r} is no integer from {lowest} to {highest}")
+        return value
+
+    return WireType(int, check, check)
+
+
+def _write_bool(value: Any, _: Numbering) -> bool:
+    if type(value) is not bool:
+        raise WireFault(f"{value!r} is neither True nor False")
+    return value
+
+
+def _write_text(value: Any, _: Numbering) -> str:
+    if not isinstance(value, str):
+        raise WireFault(f"{value!r} is no text")
+    # Half a surrogate pair becomes "?", as in Kafka's subscriptions.
+    data = encode_utf8(value)
+    if len(data) > MAX_TEXT_BYTES:
+        raise WireFault(f"it takes {len(data)} bytes, at most {MAX_TEXT_BYTES} fit; shorten it")
+    return data.decode()
+
+
+def _write_bytes(value: Any, _: Numbering) -> bytes:
+    if not isinstance(value, bytes):
+        raise WireFault(f"{type(value).__name__} is not bytes")
+    return value
+
+
+def _eight_bytes(value: Any, _: Numbering) -> bytes:
+    if not isinstance(value, bytes) or len(value) != 8:  # noqa: PLR2004 as it is called
+        raise WireFault("it takes exactly 8 bytes")
+    return value
+
+
+def _write_int64_bytes(value: Any, _: Numbering) -> bytes:
+    try:
+        return int(value).to_bytes(8, signed=True)
+    except (OverflowError, TypeError, ValueError):
+        raise WireFault(f"{value!r} is no integer of 64 bits") from None
+
+
+def _read_int64_bytes(data: Any, numbering: Numbering) -> int:
+    return int.from_bytes(_eight_bytes(data, numbering), signed=True)
+
+
+def _write_uuid(value: Any, _: Numbering) -> bytes:
+    if not isinstance(value, UUID):
+        raise WireFault("give a uuid.UUID")
+    return value.bytes
+
+
+def _read_uuid(data: bytes, _: Numbering) -> UUID:
+    if len(data) != 16:  # noqa: PLR2004 bytes of a UUID
+        raise WireFault(f"a UUID of {len(data)} bytes; it takes 16")
+    return UUID(bytes=data)
+
+
+def _write_numbers(value: Any, _: Numbering) -> bytes:
+    numbers = list(value)
+    if any(type(number) is not int or not 0 <= number < MAX_SUBTOPOLOGIES for number in numbers):
+        raise WireFault(f"give ids from 0 to {MAX_SUBTOPOLOGIES - 1}")
+    return encode_numbers(np.array(numbers, np.int32))
+
+
+def _write_tasks(value: Any, numbering: Numbering) -> bytes:
+    try:
+        return encode_own_tasks(value, numbering)
+    except TypeError:
+        raise WireFault("give tasks with numbers that fit 32 bits") from None
+
+
+def _write_offset_sums(value: Any, numbering: Numbering) -> bytes:
+    return encode_offset_sums(_sums(value), numbering)
+
+
+def _write_offset_rows(value: Any, _: Numbering) -> bytes:
+    return encode_offset_rows(_sums(value))
+
+
+def _sums(value: Any) -> TaskOffsetSums:
+    if not isinstance(value, TaskOffsetSums):
+        raise WireFault("give TaskOffsetSums, for example TaskOffsetSums.from_mapping(...)")
+    return value
+
+
+def _write_one_text(value: Any, _: Numbering) -> bytes:
+    return encode_text(value)
+
+
+def _read_one_text(data: bytes, _: Numbering) -> str | None:
+    """The first of several texts: a list may grow, this reader wants one."""
+    cursor = Cursor(data)
+    return (take_text(cursor) or None) if cursor.left else None
+
+
+def _count(value: Any) -> bytes:
+    if type(value) is not int or not 0 <= value < _PARTITIONS:
+        raise WireFault(f"{value!r} is no integer from 0 to {_PARTITIONS - 1}")
+    return encode_varint(value)
+
+
+def _take_count(cursor: Cursor) -> int:
+    value = cursor.varint()
+    if value >= _PARTITIONS:
+        raise WireFault(f"{value} is larger than {_PARTITIONS - 1}")
+    return value
+
+
+def _write_texts_by_name(value: Any, _: Numbering) -> bytes:
+    return _texts_written(tuple(value.items()))
+
+
+@lru_cache(maxsize=_KEPT)
+def _texts_written(pairs: tuple[tuple[Any, Any], ...]) -> bytes:
+    return b"".join([encode_text(name) + encode_text(text) for name, text in pairs])
+
+
+def _write_counts_by_name(value: Any, _: Numbering) -> bytes:
+    return b"".join(encode_text(name) + _count(count) for name, count in value.items())
+
+
+def _write_ranges_by_name(value: Any, _: Numbering) -> bytes:
+    parts = []
+    for name, pair in value.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:  # noqa: PLR2004 a pair
+            raise WireFault(f"{pair!r} is no (lowest, highest)")
+        parts.append(encode_text(name) + _count(pair[0]) + _count(pair[1]))
+    return b"".join(parts)
+
+
+def _by_name(data: bytes, take: Callable[[Cursor], Any]) -> dict[str, Any]:
+    cursor = Cursor(data)
+    found: dict[str, Any] = {}
+    while cursor.left:
+        name = take_text(cursor)
+        if name in found:
+            raise WireFault(f"{name!r} is there twice")
+        found[name] = take(cursor)
+    return found
+
+
+def _texts_as_read(data: bytes) -> Mapping[str, str]:
+    return ClientTags(_by_name(data, take_text))
+
+
+def _counts_as_read(data: bytes) -> Mapping[str, int]:
+    return ByName(_by_name(data, _take_count))
+
+
+def _ranges_as_read(data: bytes) -> Mapping[str, tuple[int, int]]:
+    return ByName(_by_name(data, lambda cursor: (_take_count(cursor), _take_count(cursor))))
+
+
+def _kept(read: Callable[[bytes], Any]) -> Reader:
+    """A reader that keeps what it made of short bytes: members of a group say much the same."""
+    keeping = lru_cache(maxsize=_KEPT)(read)
+    return lambda data, _: (keeping if len(data) <= _SHORT else read)(data)
+
+
+def _write_partitions(value: Any, _: Numbering) -> bytes:
+    parts: list[bytes] = []
+    numbers: list[int] = []
+    topic, last = None, 0
+    for name, start, stop in [*value, (None, 0, 0)]:
+        if name != topic:
+            if topic is not None:
+                parts += [encode_text(topic), block(encode_varints(numbers))]
+            topic, numbers, last = name, [], 0
+        if name is None:
+            break
+        if type(start) is not int or type(stop) is not int or not last <= start < stop:
+            raise WireFault(f"{(name, start, stop)!r} is no range of partitions from 0 on")
+        if stop > _PARTITIONS:
+            raise WireFault(f"partition {stop - 1} is beyond 32 bits")
+        numbers += [start - last, stop - start]
+        last = stop
+    return b"".join(parts)
+
+
+def _read_partitions(data: bytes, _: Numbering) -> PartitionRanges:
+    cursor = Cursor(data)
+    ranges: list[PartitionRange] = []
+    before: str | None = None
+    while cursor.left:
+        topic, steps = take_text(cursor), decode_varints(cursor.block())
+        if before is not None and topic <= before:
+            raise WireFault(f"topic {topic!r} behind {before!r}; topics ascend")
+        if len(steps) % 2:
+            raise WireFault(f"a range of {topic!r} without a length")
+        edges = list(accumulate(steps if isinstance(steps, list) else steps.tolist()))
+        if edges and edges[-1] > _PARTITIONS:
+            raise WireFault(f"partition {edges[-1] - 1} of {topic!r} is beyond 32 bits")
+        if not edges or not all(map(lt, edges, edges[1:])):
+            raise WireFault(f"ranges of {topic!r} that are empty or touch")
+        ranges += map(PartitionRange, repeat(topic), edges[0::2], edges[1::2])
+        before = topic
+    return PartitionRanges(ranges)
+
+
+TYPES: dict[str, WireType] = {
+    "int32": _integer(-(2**31), 2**31 - 1),
+    "int64": _integer(-(2**63), 2**63 - 1),
+    "count": _integer(0, 2**31 - 1),
+    "uint32": _integer(0, 2**32 - 1),
+    "bool": WireType(bool, _write_bool, lambda value, _: value),
+    "text": WireType(str, _write_text, lambda text, _: text),
+    "bytes": WireType(bytes, _write_bytes, lambda data, _: data),
+    "bytes8": WireType(bytes, _eight_bytes, _eight_bytes),
+    "int64_bytes": WireType(bytes, _write_int64_bytes, _read_int64_bytes),
+    "uuid": WireType(bytes, _write_uuid, _read_uuid),
+    "sizes": WireType(
+        bytes, lambda _, numbering: numbering.written, lambda _, numbering: numbering.sizes
+    ),
+    "numbers": WireType(
+        bytes,
+        _write_numbers,
+        lambda data, _: tuple(decode_numbers(data, MAX_SUBTOPOLOGIES).tolist()),
+    ),
+    "tasks": WireType(bytes, _write_tasks, decode_own_tasks),
+    "offset_sums": WireType(bytes, _write_offset_sums, decode_offset_sums),
+    "task_rows": WireType(
+        bytes,
+        lambda value, _: encode_task_rows(columns_of(tuple(value))),
+        lambda data, _: tasks_of(decode_task_rows(data)),
+    ),
+    "offset_rows": WireType(bytes, _write_offset_rows, lambda data, _: decode_offset_rows(data)),
+    "texts": WireType(bytes, _write_one_text, _read_one_text),
+    "texts_by_name": WireType(bytes, _write_texts_by_name, _kept(_texts_as_read)),
+    "counts_by_name": WireType(bytes, _write_counts_by_name, _kept(_counts_as_read)),
+    "ranges_by_name": WireType(bytes, _write_ranges_by_name, _kept(_ranges_as_read)),
+    "partitions": WireType(bytes, _write_partitions, _read_partitions),
+}
+"""By name of the type."""

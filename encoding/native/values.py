@@ -1,0 +1,181 @@
+"""What native blobs and trailers say beyond Kafka's fields.
+
+``Subscription.native`` and ``Assignment.native`` hold these. Every field has a default, which
+stands for "not said". Process id, endpoint, tags, offset sums, own tasks, error code and next
+rebalance stay where they are in the outer value, whatever layout it is written in.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from encoding.native.schema import EARLIEST_NATIVE_VERSION
+from encoding.primitives import EMPTY, ByName, TaskId, TaskOffsetSums, TopicPartition, task_order
+
+__all__ = [
+    "NativeAssignment",
+    "NativeSubscription",
+    "PartitionRange",
+    "PartitionRanges",
+    "partition_ranges",
+]
+
+
+class PartitionRange(NamedTuple):
+    """Partitions ``start`` to ``stop - 1`` of a topic.
+
+    It stays a range in memory too: a peer may claim two thousand million partitions in six bytes.
+    """
+
+    topic: str
+    start: int
+    stop: int
+
+
+class PartitionRanges(tuple[PartitionRange, ...]):
+    """Ranges that are sorted and as few as possible; an ordinary tuple in all else."""
+
+    __slots__ = ()
+
+
+_NO_NAMES: ByName[Any] = ByName()
+_NO_RANGES = PartitionRanges()
+
+
+def partition_ranges(partitions: Iterable[TopicPartition]) -> PartitionRanges:
+    """The ranges of some partitions, sorted, as few as possible."""
+    ranges = []
+    ordered = sorted({(topic, number) for topic, number in partitions})
+    for topic, rows in groupby(ordered, key=itemgetter(0)):
+        numbers = [number for _, number in rows]
+        for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+            adjacent = [number for _, number in run]
+            ranges.append(PartitionRange(topic, adjacent[0], adjacent[-1] + 1))
+    return PartitionRanges(ranges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeSubscription:
+    """What a native member tells a native leader beyond Kafka's fields.
+
+    Attributes:
+        version: version of the native body: the trailer's, or the used version itself.
+        latest_supported_version: the highest native version that the member reads.
+        is_readable: false for a trailer whose body asks for a later reader than this one: then
+            only the two versions are known, the rest is as if not said. It cannot be written.
+        instance_id: ``group.instance.id`` of a static member.
+        threads: stream threads of the process.
+        rack: ``client.rack`` (KIP-925).
+        sizes: tasks of each subtopology, by id. Tasks within take bits on the wire, others bytes.
+        fingerprint: of the topology, 8 bytes or none.
+        subtopologies: those that the member can run, ascending; ``None`` is all.
+        end_offset_sums: changelog ends of the active tasks, which the member itself writes.
+        owned_partitions: what it owns, as ranges; see ``partition_ranges``.
+        owned_generation: generation in which it got them; -1 is unknown.
+        nonce: changes at every rejoin (KAFKA-10455).
+        feature_ranges: (lowest, highest) supported level by feature (KIP-584).
+        adopted_levels: level by feature that the member goes by; adopted_epoch: theirs, -1 is none.
+        view_epoch, view_checksum: routing view that the member has; epoch -1 is none.
+        pinned_version: what ``upgrade.from`` pins the member to; ``None`` is no pin.
+        free_disk_bytes: room for state on disk; version 102 on.
+    """
+
+    version: int = EARLIEST_NATIVE_VERSION
+    latest_supported_version: int = EARLIEST_NATIVE_VERSION
+    is_readable: bool = True
+    instance_id: str | None = None
+    threads: int = 1
+    rack: str | None = None
+    sizes: tuple[int, ...] = ()
+    fingerprint: bytes = b""
+    subtopologies: tuple[int, ...] | None = None
+    end_offset_sums: TaskOffsetSums = EMPTY
+    owned_partitions: tuple[PartitionRange, ...] = _NO_RANGES
+    owned_generation: int = -1
+    nonce: int = 0
+    feature_ranges: Mapping[str, tuple[int, int]] = _NO_NAMES
+    adopted_levels: Mapping[str, int] = _NO_NAMES
+    adopted_epoch: int = -1
+    view_epoch: int = -1
+    view_checksum: int = 0
+    pinned_version: int | None = None
+    free_disk_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        _normalise_text(self, ("instance_id", "rack"))
+        _normalise_names(self, ("feature_ranges", "adopted_levels"))
+        if self.subtopologies is not None:
+            object.__setattr__(self, "subtopologies", tuple(sorted(set(self.subtopologies))))
+        if not isinstance(self.owned_partitions, PartitionRanges):
+            object.__setattr__(self, "owned_partitions", _merged(self.owned_partitions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeAssignment:
+    """What a native leader answers a native member beyond Kafka's fields.
+
+    Attributes:
+        version: version of the native body: the trailer's, or the used version itself.
+        commonly_supported_version: second number of the trailer's header.
+        is_readable: as in ``NativeSubscription``; always true in a blob without Kafka fields.
+        sizes: tasks of each subtopology, by id.
+        warmup_tasks: the standby tasks that the member is to take over later, sorted (KIP-441).
+        partition_counts: partitions by source topic, to tell the inputs of standby tasks.
+        feature_levels: finalized level by feature (KIP-584); feature_epoch: theirs, -1 is none.
+        next_version: version to write from the next rejoin on; 0 is not said.
+        subscription_read: false if the leader could not read the member's body.
+        view_full, view_delta, view_reference: the routing view in one of its forms, or ``None``.
+        followup_reason: why a followup rebalance is asked for; version 102 on.
+    """
+
+    version: int = EARLIEST_NATIVE_VERSION
+    commonly_supported_version: int = EARLIEST_NATIVE_VERSION
+    is_readable: bool = True
+    sizes: tuple[int, ...] = ()
+    warmup_tasks: tuple[TaskId, ...] = ()
+    partition_counts: Mapping[str, int] = _NO_NAMES
+    feature_levels: Mapping[str, int] = _NO_NAMES
+    feature_epoch: int = -1
+    next_version: int = 0
+    subscription_read: bool = True
+    view_full: bytes | None = None
+    view_delta: bytes | None = None
+    view_reference: bytes | None = None
+    followup_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.followup_reason == "":
+            object.__setattr__(self, "followup_reason", None)
+        _normalise_names(self, ("partition_counts", "feature_levels"))
+        if self.warmup_tasks:
+            named = {TaskId(sub, part, name or None) for sub, part, name in self.warmup_tasks}
+            object.__setattr__(self, "warmup_tasks", tuple(sorted(named, key=task_order)))
+
+
+def _normalise_text(value: object, names: tuple[str, ...]) -> None:
+    for name in names:
+        if getattr(value, name) == "":
+            object.__setattr__(value, name, None)
+
+
+def _normalise_names(value: object, names: tuple[str, ...]) -> None:
+    for name in names:
+        given = getattr(value, name)
+        if not isinstance(given, ByName):
+            object.__setattr__(value, name, ByName(given))
+
+
+def _merged(ranges: Iterable[tuple[str, int, int]]) -> PartitionRanges:
+    """Sorted, without empty ones, ranges that touch or overlap made one."""
+    merged: list[PartitionRange] = []
+    for topic, start, stop in sorted(ranges):
+        last = merged[-1] if merged else None
+        if stop <= start:
+            continue
+        if last is not None and last.topic == topic and start <= last.stop:
+            merged[-1] = last._replace(stop=max(last.stop, stop))
+        else:
+            merged.append(PartitionRange(topic, start, stop))
+    return PartitionRanges(merged)

@@ -1,0 +1,143 @@
+"""Immutable, sorted mappings inside the blobs: by name, by host, by task.
+
+Java writes these from hash maps, in arbitrary order. Here they are sorted once, when they are
+built, so that equal content is equal, hashes equally and is written as equal bytes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from encoding.primitives.identifiers import HostInfo, TaskId, TopicPartition, task_order
+
+__all__ = ["ByName", "ClientTags", "PartitionsByHost", "PartitionsByTask"]
+
+Value = TypeVar("Value")
+Key = TypeVar("Key", HostInfo, TaskId)
+Partitions = tuple[TopicPartition, ...]
+
+
+class ByName(Mapping[str, Value], Generic[Value]):
+    """Something by name, sorted by name: immutable, hashable, equal to an equal dict."""
+
+    __slots__ = ("_by_key",)
+
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self._by_key = dict(sorted((values or {}).items()))
+
+    def __getitem__(self, key: str) -> Value:
+        return self._by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_key)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._by_key.items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._by_key})"
+
+
+class ClientTags(ByName[str]):
+    """Tags of a process, sorted by key (KIP-708): immutable, hashable, equal to an equal dict."""
+
+    __slots__ = ()
+
+
+class _SortedPartitions(Mapping[Key, Partitions], Generic[Key]):
+    __slots__ = ("_by_key",)
+
+    _by_key: dict[Key, Partitions]
+
+    def __init__(self, partitions: Any = ()) -> None:
+        pairs = partitions.items() if isinstance(partitions, Mapping) else partitions
+        # A dict first: of equal keys the last one wins, as in Kafka's decoders.
+        last = {self._normal(key): values for key, values in pairs}
+        self._by_key = {key: _sorted(last[key]) for key in sorted(last, key=self._order)}
+
+    @staticmethod
+    def _normal(key: Any) -> Key:
+        raise NotImplementedError
+
+    @staticmethod
+    def _order(key: Any) -> Any:
+        return key
+
+    def __getitem__(self, key: Key) -> Partitions:
+        return self._by_key[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._by_key)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._by_key.items()))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _SortedPartitions):
+            return self._by_key == other._by_key
+        return super().__eq__(other)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._by_key})"
+
+
+class PartitionsByTask(_SortedPartitions[TaskId]):
+    """Input partitions of each standby task, sorted."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _normal(key: Any) -> TaskId:
+        subtopology, partition, *name = key
+        return TaskId(subtopology, partition, (name[0] if name else None) or None)
+
+    @staticmethod
+    def _order(key: TaskId) -> tuple[int, int, str]:
+        return task_order(key)
+
+    @classmethod
+    def without_partitions(cls, tasks: Iterable[TaskId]) -> "PartitionsByTask":
+        """Tasks alone, sorted and distinct already: native blobs do not send their partitions."""
+        value = cls()
+        value._by_key = dict.fromkeys(tasks, ())
+        return value
+
+
+class PartitionsByHost(_SortedPartitions[HostInfo]):
+    """Topic partitions that each host serves, sorted.
+
+    One value is meant to be put into every member's assignment: its bytes are written once per
+    layout and kept here, together with the standby map that they were written with.
+    """
+
+    __slots__ = ("_written",)
+
+    def __init__(self, partitions: Any = ()) -> None:
+        super().__init__(partitions)
+        self._written: dict[object, tuple[PartitionsByHost, bytes]] = {}
+
+    @staticmethod
+    def _normal(key: Any) -> HostInfo:
+        return key if type(key) is HostInfo else HostInfo(*key)
+
+    def written(self, layout: object, standby: "PartitionsByHost") -> bytes | None:
+        """Bytes kept for this layout and this very standby map, if any."""
+        kept = self._written.get(layout)
+        return kept[1] if kept is not None and kept[0] is standby else None
+
+    def keep(self, layout: object, standby: "PartitionsByHost", data: bytes) -> None:
+        """Keep the bytes of this layout, in place of older ones."""
+        self._written[layout] = (standby, data)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (PartitionsByHost, (self._by_key,))
+
+
+def _sorted(partitions: Iterable[TopicPartition]) -> Partitions:
+    made = {p if type(p) is TopicPartition else TopicPartition(*p) for p in partitions}
+    return tuple(sorted(made))

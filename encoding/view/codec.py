@@ -1,0 +1,254 @@
+"""A view in full, and a reference to one.
+
+::
+
+    full       1 | epoch | sizes | host table | ranks | active column | standby columns | checksum
+    reference  3 | epoch | checksum
+
+Numbers are varints, checksums 4 bytes. The host table is front-coded from both ends: each host says
+how many bytes at its start and at its end it shares with the one before, which suits names that
+count up in the middle (`app-17.prod.example`). A column is bit-packed, `ceil(log2(hosts + 1))` bits
+per task with 0 for none; a standby column of few copies lists its tasks and hosts instead.
+
+A reader allocates at most `CELLS_PER_BYTE` owners per byte that it was given.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from encoding.primitives import DecodeError, EncodeError, HostInfo, encode_varint
+from encoding.view.bits import (
+    VIEW_VERSION,
+    Numbers,
+    Owners,
+    ViewReader,
+    bits_for,
+    pack_bits,
+    write_ascending,
+)
+from encoding.view.columns import (
+    HOST_BYTES_MAX,
+    NO_HOST,
+    STANDBY_RANKS_MAX,
+    View,
+    ViewReference,
+    view_checksum,
+)
+
+__all__ = [
+    "CELLS_PER_BYTE",
+    "DELTA",
+    "FULL",
+    "REFERENCE",
+    "checked_view",
+    "decode_reference",
+    "decode_view",
+    "encode_reference",
+    "encode_view",
+    "read_checksum",
+    "read_form",
+    "read_hosts",
+    "read_sizes",
+    "read_sparse",
+    "write_checksum",
+    "write_hosts",
+    "write_sizes",
+    "write_sparse",
+]
+
+FULL, DELTA, REFERENCE = 1, 2, 3
+CELLS_PER_BYTE = 16
+_NAMES = {FULL: "a full view", DELTA: "a delta", REFERENCE: "a reference"}
+_DENSE, _SPARSE = 0, 1
+_HOST_MINIMUM = 4  # bytes of a host that shares all but nothing: three lengths and a port
+_PORT_MAX = 65_535
+
+
+def encode_view(view: View) -> bytes:
+    """Bytes of a view in full, equal for equal views. Encode once, give them to every member."""
+    values = len(view.hosts) + 1
+    out = bytearray([FULL])
+    out += encode_varint(view.epoch)
+    write_sizes(out, view.sizes)
+    write_hosts(out, view.hosts)
+    out += encode_varint(view.ranks)
+    out += pack_bits(view.active + 1, bits_for(values))
+    dense = [bytes([_DENSE]) + pack_bits(rank + 1, bits_for(values)) for rank in view.standbys]
+    columns = [
+        min(full, _sparse(rank, values), key=len)
+        for full, rank in zip(dense, view.standbys, strict=True)
+    ]
+    # Dense columns pay for every owner; a reader refuses more than a few that nobody paid for.
+    if (1 + view.ranks) * view.tasks > CELLS_PER_BYTE * (len(out) + sum(map(len, columns))):
+        columns = dense
+    out += b"".join(columns)
+    write_checksum(out, view_checksum(view))
+    return bytes(out)
+
+
+def decode_view(data: bytes) -> View:
+    """View of what `encode_view` wrote, in time and memory linear in the bytes.
+
+    Raises:
+        DecodeError: anything that is wrong, and nothing but this.
+    """
+    read = ViewReader(data)
+    read_form(read, FULL)
+    epoch = read.varint("the epoch")
+    sizes = read_sizes(read)
+    tasks = sum(sizes)
+    hosts = read_hosts(read)
+    values = len(hosts) + 1
+    ranks = read.varint("the number of standby ranks", min(STANDBY_RANKS_MAX, len(hosts)))
+    active = read.packed(tasks, values, "the column of active owners") - 1
+    if (1 + ranks) * tasks > CELLS_PER_BYTE * len(read.data):
+        raise read.error(f"{ranks} standby ranks of {tasks} tasks are too many for these bytes")
+    standbys = np.full((ranks, tasks), NO_HOST, np.int32)
+    for rank in range(ranks):
+        if read.varint("the form of a standby column", _SPARSE) == _DENSE:
+            standbys[rank] = read.packed(tasks, values, "a column of standby owners") - 1
+        else:
+            places, owners = read_sparse(read, tasks, values, "standby")
+            standbys[rank, places] = owners
+    checksum = read_checksum(read)
+    read.end()
+    view = checked_view(read, epoch=epoch, sizes=sizes, hosts=hosts, owners=(active, standbys))
+    if view_checksum(view) != checksum:
+        raise read.error("the checksum is wrong; the view was damaged on its way")
+    return view
+
+
+def encode_reference(epoch: int, checksum: int) -> bytes:
+    """Bytes that name a view without its content."""
+    out = bytearray([REFERENCE])
+    out += encode_varint(epoch)
+    write_checksum(out, checksum)
+    return bytes(out)
+
+
+def decode_reference(data: bytes) -> ViewReference:
+    """Epoch and checksum of the view that is meant.
+
+    Raises:
+        DecodeError: anything that is wrong, and nothing but this.
+    """
+    read = ViewReader(data)
+    read_form(read, REFERENCE)
+    reference = ViewReference(read.varint("the epoch"), read_checksum(read))
+    read.end()
+    return reference
+
+
+def checked_view(
+    read: ViewReader,
+    *,
+    epoch: int,
+    sizes: tuple[int, ...],
+    hosts: tuple[HostInfo, ...],
+    owners: tuple[Owners, Owners],
+) -> View:
+    """A view of what a peer wrote; what our own writer would be blamed for is the peer's fault."""
+    try:
+        return View(epoch=epoch, sizes=sizes, hosts=hosts, active=owners[0], standbys=owners[1])
+    except EncodeError as error:
+        raise read.error(f"the view cannot be: {error}") from None
+
+
+def write_checksum(out: bytearray, checksum: int) -> None:
+    """Append the 4 bytes of a checksum."""
+    out += checksum.to_bytes(4)
+
+
+def read_checksum(read: ViewReader) -> int:
+    """The 4 bytes of a checksum."""
+    return int.from_bytes(read.take(4, "a checksum"))
+
+
+def read_form(read: ViewReader, wanted: int) -> None:
+    """Check the first byte, which tells the three forms apart."""
+    form = read.varint("the form of the view")
+    if form != wanted:
+        found = _NAMES.get(form, f"form {form}, which this reader does not know")
+        raise DecodeError(
+            f"{_NAMES[wanted]} was expected, this is {found}",
+            offset=0,
+            version=VIEW_VERSION,
+            available=len(read.data),
+        )
+
+
+def write_sizes(out: bytearray, sizes: Sequence[int]) -> None:
+    """Append the sizes of all subtopologies."""
+    out += encode_varint(len(sizes))
+    for size in sizes:
+        out += encode_varint(size)
+
+
+def read_sizes(read: ViewReader) -> tuple[int, ...]:
+    """Sizes of all subtopologies; what they add up to is not paid for yet."""
+    count = read.varint("the number of subtopologies", read.left)
+    return tuple(read.varint("the size of a subtopology") for _ in range(count))
+
+
+def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:
+    """Append hosts, front-coded."""
+    out += encode_varint(len(hosts))
+    before, port_before = b"", 0
+    for host, port in hosts:
+        name = host.encode()
+        head = _shared(before, name)
+        tail = _shared(before[head:][::-1], name[head:][::-1])
+        middle = name[head : len(name) - tail]
+        for number in (head, tail, len(middle)):
+            out += encode_varint(number)
+        out += middle
+        step = port - port_before
+        out += encode_varint(2 * step if step >= 0 else -2 * step - 1)
+        before, port_before = name, port
+
+
+def read_hosts(read: ViewReader) -> tuple[HostInfo, ...]:
+    """Hosts as `write_hosts` wrote them; whether they are sorted is checked by `View`."""
+    count = read.varint("the number of hosts", read.left // _HOST_MINIMUM)
+    hosts: list[HostInfo] = []
+    before, port = b"", 0
+    for _ in range(count):
+        head = read.varint("the shared start of a host", len(before))
+        tail = read.varint("the shared end of a host", len(before) - head)
+        size = read.varint("the length of a host", HOST_BYTES_MAX - head - tail)
+        before = before[:head] + read.take(size, "a host") + before[len(before) - tail :]
+        step = read.varint("a port", 2 * _PORT_MAX)
+        port += step >> 1 if not step & 1 else -(step >> 1) - 1
+        try:
+            hosts.append(HostInfo(before.decode(), port))
+        except UnicodeDecodeError:
+            raise read.error("a host is not UTF-8") from None
+    return tuple(hosts)
+
+
+def write_sparse(out: bytearray, places: Numbers, owners: Owners, values: int) -> None:
+    """Append (task, owner) pairs by task; owners from -1 on, `values` different ones."""
+    write_ascending(out, places)
+    out += pack_bits(owners + 1, bits_for(values))
+
+
+def read_sparse(read: ViewReader, tasks: int, values: int, what: str) -> tuple[Numbers, Owners]:
+    """Columns (task, owner) of what `write_sparse` wrote."""
+    places = read.ascending(f"the tasks of {what} owners", tasks)
+    return places, read.packed(len(places), values, f"{what} owners") - 1
+
+
+def _shared(left: bytes, right: bytes) -> int:
+    """How many bytes two names share at their start."""
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return index
+    return min(len(left), len(right))
+
+
+def _sparse(rank: Owners, values: int) -> bytes:
+    out = bytearray([_SPARSE])
+    places = np.flatnonzero(rank != NO_HOST)
+    write_sparse(out, places.astype(np.int64), rank[places], values)
+    return bytes(out)

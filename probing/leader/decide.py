@@ -1,0 +1,260 @@
+"""The leader's half of version probing: what every member of the group is answered.
+
+``leader_rules`` holds the table; here the subscriptions become the numbers that its rows look at,
+and the row that fired becomes one answer a member. Nothing raises for what a peer may write: a
+leader that history lets die is an outcome, with the sentence that says what to do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from probing.leader.native_answers import native_answer, next_version_numbers
+from probing.leader.next_version import next_version_for
+from probing.leader.rules import (
+    LEADER_RULES,
+    OWN_LATEST,
+    Answer,
+    Content,
+    GroupVersions,
+    LeaderRule,
+    MemberVersions,
+    Verdict,
+)
+from probing.member import Refuse
+from probing.releases import Release
+from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
+    EARLIEST_PROBEABLE_VERSION,
+    UNKNOWN_VERSION,
+    greatest_known_version,
+)
+
+ASSIGNMENT_ERROR: Final = 3
+"""The code of an answer that ends every Kafka member that can read it."""
+
+_NAMES_MAX: Final = 8
+_CHECKS_SUPPORTED_SINCE: Final = (2, 5)
+"""Kafka's decoder refuses a supported version below the used one from this series on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderDecision:
+    """What the leader does with the group.
+
+    Attributes:
+        version: what the JVM members are answered in, or the lowest answer where all members are
+            native; 0 when the leader died.
+        commonly_supported_version: the second number with it; unknown (-1) below version 3.
+        answers: one for each member, in order of member id; none when the leader died.
+        future_members: members that wrote above what the leader reads.
+        quarantined_members: members whose bytes the leader cannot read or believe.
+        lowest_supported_version: over the members that can be read; unknown (-1) if one does
+            not say.
+        error_code: 0, or 3 when everybody gets an error.
+        version_probing: a future member was answered, so a further rebalance will come.
+        refusal: why the leader died, or None.
+        rule, why: the row that fired and its sentence.
+        next_version: what native members without a pin are told to write next; 0 where there are
+            none, or where the leader is a JVM.
+        next_version_rule: the row that said so, or "".
+    """
+
+    version: int
+    commonly_supported_version: int
+    answers: tuple[Answer, ...]
+    future_members: tuple[str, ...]
+    quarantined_members: tuple[str, ...]
+    lowest_supported_version: int
+    error_code: int
+    version_probing: bool
+    refusal: Refuse | None
+    rule: str
+    why: str
+    next_version: int = 0
+    next_version_rule: str = ""
+
+
+def decide_answers(
+    release: Release, members: Sequence[MemberVersions], *, level: int | None = None
+) -> LeaderDecision:
+    """Return how a leader of ``release`` answers the group.
+
+    Args:
+        release: the leader's program; its model picks the rows.
+        members: every member's versions, the leader's own among them, in any order.
+        level: the finalized level of the protocol: a group of native members alone goes no further.
+            None while nothing is finalized. JVM leaders know nothing of it.
+
+    Returns:
+        The decision: answers in order of member id, or the refusal of a leader that dies.
+    """
+    group = _group_versions(release, members, level=level)
+    model = release.leader_model
+    rule = next(rule for rule in LEADER_RULES if model in rule.models and rule.holds(group))
+    why = _sentence(rule, group)
+    if rule.verdict is Verdict.DIES:
+        return _decision(group, rule, why, (), version=0, common=UNKNOWN_VERSION)
+    natives = [native_answer(group, member) for member in group.natives]
+    if rule.verdict is Verdict.ERROR_TO_ALL:
+        # Kafka writes errors in the leader's latest version, which older members cannot read.
+        version = common = group.latest
+    elif natives and not group.members:
+        lowest = min(natives, key=lambda answer: answer.version)
+        version, common = lowest.version, lowest.commonly_supported_version
+    else:
+        version = group.lowest_used if rule.fixed_version is None else rule.fixed_version
+        common = group.latest if rule.second_number == OWN_LATEST else group.lowest_supported
+        common = _on_the_wire(version, common)
+    answers = [
+        *natives,
+        *(_answer(group, rule, why, m, version=version, common=common) for m in group.members),
+        *(_quarantined_answer(group, m, version=version, common=common) for m in group.quarantined),
+    ]
+    return _decision(group, rule, why, answers, version=version, common=common)
+
+
+def _on_the_wire(version: int, common: int) -> int:
+    """Return the second number as the reader sees it: versions 1 and 2 have no room for it."""
+    return common if version >= EARLIEST_PROBEABLE_VERSION else UNKNOWN_VERSION
+
+
+def _group_versions(
+    release: Release, members: Sequence[MemberVersions], *, level: int | None
+) -> GroupVersions:
+    quarantined, natives, counted = [], [], []
+    for member in sorted(members, key=lambda member: member.member_id):
+        if _is_quarantined(release, member):
+            quarantined.append(member)
+        elif release.is_native and member.native_version is not None:
+            natives.append(member)
+        else:  # a JVM leader does not see trailers: to it, every member is one like its own
+            counted.append(member)
+    latest = release.latest_version
+    lowest_used = min((latest, *(m.used_version for m in counted)))
+    return GroupVersions(
+        release=release,
+        members=tuple(counted),
+        natives=tuple(natives),
+        future=tuple(m for m in counted if m.used_version > latest),
+        quarantined=tuple(quarantined),
+        lowest_used=greatest_known_version(release.known_versions, at_most=lowest_used)
+        or lowest_used,
+        lowest_supported=min((latest, *(m.supported_as_seen for m in counted))),
+        lowest_native=min(
+            (
+                release.latest_native_version or EARLIEST_NATIVE_VERSION,
+                *(m.native_version for m in natives if m.native_version is not None),
+            )
+        ),
+        level=level,
+    )
+
+
+def _is_quarantined(release: Release, member: MemberVersions) -> bool:
+    """Tell whether the leader cannot read the member's bytes, or cannot believe its numbers."""
+    checks = release.is_native or release.order >= _CHECKS_SUPPORTED_SINCE
+    nonsense = member.used_version < 1 or (checks and member.contradicts_itself)
+    return member.quarantined or nonsense
+
+
+def _names(members: Sequence[MemberVersions]) -> str:
+    """Return the names for a sentence, a few of them where there are many."""
+    more = len(members) - _NAMES_MAX
+    names = ", ".join(member.member_id for member in members[:_NAMES_MAX])
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _sentence(rule: LeaderRule, group: GroupVersions) -> str:
+    """Fill in the row's sentence."""
+    why = rule.why.format(
+        future=_names(group.future),
+        future_version=max((m.used_version for m in group.future), default=UNKNOWN_VERSION),
+        quarantined=_names(group.quarantined),
+        unknown_version=max(group.undecodable, default=UNKNOWN_VERSION),
+        series=group.release.series,
+        latest=group.latest,
+        lowest_used=group.lowest_used,
+        lowest_supported=group.lowest_supported,
+    )
+    if not (group.natives and group.members):
+        return why
+    return f"{why}; {_names(group.natives)} do not count, as members of ours get what they wrote"
+
+
+def _decision(
+    group: GroupVersions,
+    rule: LeaderRule,
+    why: str,
+    answers: Sequence[Answer],
+    *,
+    version: int,
+    common: int,
+) -> LeaderDecision:
+    dies = rule.verdict is Verdict.DIES
+    error = rule.verdict is Verdict.ERROR_TO_ALL
+    unread = [member for member in group.natives if not member.readable]
+    next_version, next_rule = next_version_for(next_version_numbers(group))
+    return LeaderDecision(
+        version=version,
+        commonly_supported_version=common,
+        answers=tuple(sorted(answers, key=lambda answer: answer.member_id)),
+        future_members=tuple(sorted(member.member_id for member in (*group.future, *unread))),
+        quarantined_members=tuple(member.member_id for member in group.quarantined),
+        lowest_supported_version=group.lowest_supported,
+        error_code=ASSIGNMENT_ERROR if error else 0,
+        version_probing=bool(group.future or unread) and not (dies or error),
+        refusal=Refuse(rule=rule.name, why=why) if dies else None,
+        rule=rule.name,
+        why=why,
+        next_version=next_version if group.natives else 0,
+        next_version_rule=next_rule.name if group.natives else "",
+    )
+
+
+def _answer(
+    group: GroupVersions,
+    rule: LeaderRule,
+    why: str,
+    member: MemberVersions,
+    *,
+    version: int,
+    common: int,
+) -> Answer:
+    """Return one member's answer under the row that fired."""
+    content = rule.others_get
+    if rule.verdict is Verdict.ERROR_TO_ALL:
+        content = Content.ERROR
+    elif member.used_version > group.latest:
+        content = rule.future_get
+        if rule.future_numbers == OWN_LATEST:
+            version = common = group.latest
+    return Answer(
+        member_id=member.member_id,
+        version=version,
+        commonly_supported_version=common,
+        content=content,
+        rule=rule.name,
+        why=why,
+    )
+
+
+def _quarantined_answer(
+    group: GroupVersions, member: MemberVersions, *, version: int, common: int
+) -> Answer:
+    """Return the answer to bytes that cannot be read or believed: a version of Kafka's, no higher.
+
+    Where the numbers could be read, the answer is not above what they say was written.
+    """
+    written = (
+        member.used_version if not member.quarantined and member.used_version >= 1 else version
+    )
+    version, common = min(version, written, group.latest), min(common, group.latest)
+    return Answer(
+        member_id=member.member_id,
+        version=version,
+        commonly_supported_version=_on_the_wire(version, common),
+        content=Content.PREVIOUS,
+        rule="quarantined",
+        why=f"the subscription of {member.member_id} cannot be read: it keeps what it owns",
+    )

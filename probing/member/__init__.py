@@ -1,0 +1,58 @@
+"""The member's half of version probing: state, events, decision tables, commands (KIP-268)."""
+
+from probing.member.events import (
+    AssignmentReceived,
+    ClearSchedule,
+    Command,
+    Event,
+    IgnoreTasks,
+    KeepVersion,
+    LevelsPolled,
+    NativeAnswer,
+    RebalanceStarted,
+    Refuse,
+    RejoinNow,
+    ReportError,
+    ScheduleRebalance,
+    TimePassed,
+    WriteNextTime,
+)
+from probing.member.levels import HELD_BACK, member_ranges, protocol_level
+from probing.member.machine import FOLLOWUP_RULES, member_step
+from probing.member.rules import MEMBER_RULES
+from probing.member.state import (
+    MemberState,
+    SubscriptionVersion,
+    begin_subscription,
+    start_member,
+    subscription_version,
+)
+
+__all__ = [
+    "FOLLOWUP_RULES",
+    "HELD_BACK",
+    "MEMBER_RULES",
+    "AssignmentReceived",
+    "ClearSchedule",
+    "Command",
+    "Event",
+    "IgnoreTasks",
+    "KeepVersion",
+    "LevelsPolled",
+    "MemberState",
+    "NativeAnswer",
+    "RebalanceStarted",
+    "Refuse",
+    "RejoinNow",
+    "ReportError",
+    "ScheduleRebalance",
+    "SubscriptionVersion",
+    "TimePassed",
+    "WriteNextTime",
+    "begin_subscription",
+    "member_ranges",
+    "member_step",
+    "protocol_level",
+    "start_member",
+    "subscription_version",
+]

@@ -1,0 +1,237 @@
+"""One member's half of version probing: events in, commands out.
+
+A member remembers little: the version it writes, and when it wants the next rebalance. Everything
+else is looked up in the tables of its model (``member_rules``), and what happens after the version
+question is settled - the follow-ups of KIP-441 - in ``FOLLOWUP_RULES``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from probing.features import FinalizedLevels, LookNumbers, decide_look, newest_levels
+from probing.member.events import (
+    ERROR_NAMES,
+    INFORMATIVE_ERROR,
+    AssignmentReceived,
+    ClearSchedule,
+    Command,
+    Event,
+    IgnoreTasks,
+    KeepVersion,
+    LevelsPolled,
+    RebalanceStarted,
+    Refuse,
+    RejoinNow,
+    ReportError,
+    ScheduleRebalance,
+    TimePassed,
+    WriteNextTime,
+)
+from probing.member.levels import capped_version, protocol_level
+from probing.member.rules import (
+    DROPS_TASKS,
+    FIRES_DURING_REBALANCE,
+    HAS_FOLLOWUPS,
+    SURVIVES_ERRORS,
+    Action,
+    VersionNumbers,
+    first_rule,
+)
+from probing.member.state import MemberState, go_by
+from probing.versions import NO_REBALANCE
+
+
+def member_step(state: MemberState, event: Event) -> tuple[MemberState, tuple[Command, ...]]:
+    """Take one event and return the new state with the commands to carry out, in order.
+
+    Nothing raises for what a leader may write: a member that cannot go on says ``Refuse`` and
+    stays refused. Every answer yields at least one command, so that each has its rule.
+    """
+    if state.refusal is not None:
+        return state, ()
+    match event:
+        case AssignmentReceived():
+            state, commands = _assignment_received(replace(state, rebalancing=False), event)
+            if event.native is None or state.refusal is not None:
+                return state, commands
+            return _take_levels(state, event.native.levels, commands)
+        case RebalanceStarted():
+            return replace(state, rebalancing=True), ()
+        case LevelsPolled():
+            return _levels_polled(state, event)
+        case TimePassed(now_ms=now_ms):
+            return _time_passed(state, now_ms)
+        case _:
+            assert_never(event)
+
+
+def _take_levels(
+    state: MemberState, levels: FinalizedLevels, commands: tuple[Command, ...]
+) -> tuple[MemberState, tuple[Command, ...]]:
+    """Go by the levels of an answer, and say so where they change what is written next."""
+    after = go_by(state, levels)
+    if after.refusal is not None:
+        return after, (after.refusal,)
+    level = protocol_level(after.levels)
+    used = capped_version(after.all_versions, after.used_version, level)
+    if used == state.used_version:
+        return after, commands
+    capped = WriteNextTime(
+        used_version=used,
+        rule="finalized level",
+        why=f"the protocol is finalized at level {level} since epoch {after.levels.epoch};"
+        f" write version {used} next time instead of {state.used_version}",
+    )
+    return replace(after, used_version=used), (*commands, capped)
+
+
+def _levels_polled(
+    state: MemberState, event: LevelsPolled
+) -> tuple[MemberState, tuple[Command, ...]]:
+    """Remember what a look found; the group's leader starts the rebalance that tells everybody."""
+    look = decide_look(LookNumbers(polled=event.polled, adopted=state.levels))
+    state = replace(state, polled=newest_levels((state.polled, event.polled)))
+    if not (look.starts_rebalance and event.leads):
+        return state, ()
+    rejoin = RejoinNow(used_version=state.used_version, rule=look.rule, why=look.why)
+    return replace(state, next_rebalance_ms=NO_REBALANCE), (rejoin,)
+
+
+def _assignment_received(
+    state: MemberState, event: AssignmentReceived
+) -> tuple[MemberState, tuple[Command, ...]]:
+    numbers = VersionNumbers(
+        used=state.used_version,
+        received=event.received_version,
+        common=event.commonly_supported_version,
+        error_code=event.error_code,
+        known=state.known_versions,
+        led_supported=event.led_supported_version,
+        native_known=state.native_versions,
+        native=event.native,
+        pinned=state.pinned,
+    )
+    rule = first_rule(state.model, numbers)
+    version = rule.speaks(numbers)
+    why = rule.why.format(
+        used=numbers.used,
+        received=numbers.received,
+        common=numbers.common,
+        error_code=numbers.error_code,
+        latest=numbers.latest,
+        offered=numbers.offered,
+        told=numbers.told,
+        told_to_read=numbers.told_to_read,
+    )
+    match rule.action:
+        case Action.REFUSE:
+            refusal = Refuse(rule=rule.name, why=why)
+            return replace(state, refusal=refusal), (refusal,)
+        case Action.REPORT:
+            return _report_error(state, event.error_code, rule=rule.name, why=why)
+        case Action.REJOIN:
+            moved = replace(state, used_version=version, next_rebalance_ms=NO_REBALANCE)
+            rejoin = RejoinNow(used_version=version, rule=rule.name, why=why)
+            if state.model not in DROPS_TASKS:
+                return moved, (rejoin,)
+            ignore = IgnoreTasks(
+                rule="tasks of a probing answer",
+                why="this release leaves the tasks of a probing answer alone (KAFKA-8972)",
+            )
+            return moved, (ignore, rejoin)
+        case Action.NEXT_TIME:
+            later = WriteNextTime(used_version=version, rule=rule.name, why=why)
+            state, followup = _follow_up(replace(state, used_version=version), event)
+            return state, (later, *followup)
+        case Action.KEEP:
+            keep = KeepVersion(used_version=version, rule=rule.name, why=why)
+            state, followup = _follow_up(state, event)
+            return state, (keep, *followup)
+        case _:
+            assert_never(rule.action)
+
+
+def _report_error(
+    state: MemberState, code: int, *, rule: str, why: str
+) -> tuple[MemberState, tuple[Command, ...]]:
+    """Tell the application; a Kafka member ends with it, unless the code only informs."""
+    report = ReportError(code=code, rule=rule, why=why)
+    if code == INFORMATIVE_ERROR or state.model in SURVIVES_ERRORS:
+        return state, (report,)
+    refusal = Refuse(
+        rule="error ends the member",
+        why=f"release {state.release_name} stops at error {code}"
+        f" ({ERROR_NAMES.get(code, 'unknown')}); mend the cause and restart the member",
+    )
+    return replace(state, refusal=refusal), (report, refusal)
+
+
+def _follow_up(
+    state: MemberState, event: AssignmentReceived
+) -> tuple[MemberState, tuple[Command, ...]]:
+    """Decide about the next rebalance, for models that have follow-ups at all."""
+    if state.model not in HAS_FOLLOWUPS:
+        return state, ()
+    rule = next(rule for rule in FOLLOWUP_RULES if rule.holds(event))
+    at_ms = rule.at_ms(event)
+    why = rule.why.format(at_ms=at_ms)
+    if at_ms == 0:
+        rejoin = RejoinNow(used_version=state.used_version, rule=rule.name, why=why)
+        return replace(state, next_rebalance_ms=NO_REBALANCE), (rejoin,)
+    scheduled = replace(state, next_rebalance_ms=at_ms)
+    if at_ms == NO_REBALANCE:
+        return scheduled, (ClearSchedule(rule=rule.name, why=why),)
+    return scheduled, (ScheduleRebalance(at_ms=at_ms, rule=rule.name, why=why),)
+
+
+def _time_passed(state: MemberState, now_ms: int) -> tuple[MemberState, tuple[Command, ...]]:
+    """Rejoin when the scheduled time has come, and no rebalance is running."""
+    waits = state.rebalancing and state.model not in FIRES_DURING_REBALANCE
+    if state.next_rebalance_ms > now_ms or waits:
+        return state, ()
+    rejoin = RejoinNow(
+        used_version=state.used_version,
+        rule="follow-up is due",
+        why=f"the rebalance asked for at {state.next_rebalance_ms} ms is due at {now_ms} ms",
+    )
+    return replace(state, next_rebalance_ms=NO_REBALANCE), (rejoin,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowupRule:
+    """One row of the follow-ups: when it holds, the command it makes."""
+
+    name: str
+    holds: Callable[[AssignmentReceived], bool]
+    at_ms: Callable[[AssignmentReceived], int]
+    why: str
+
+
+FOLLOWUP_RULES: Final = (
+    FollowupRule(
+        name="host is missing",
+        holds=lambda e: e.host_missing,
+        at_ms=lambda _: 0,
+        why="the group's host map does not name this member's endpoint; rejoin to be in it",
+    ),
+    FollowupRule(
+        name="tasks wait to be revoked",
+        holds=lambda e: e.next_rebalance_ms <= 0,
+        at_ms=lambda _: 0,
+        why="the leader asks for the next rebalance at once: tasks wait for their owners",
+    ),
+    FollowupRule(
+        name="follow-up was asked for",
+        holds=lambda e: e.next_rebalance_ms < NO_REBALANCE,
+        at_ms=lambda e: e.next_rebalance_ms,
+        why="the leader asks for a rebalance at {at_ms} ms: warm-ups may have caught up by then",
+    ),
+    FollowupRule(
+        name="nothing to follow",
+        holds=lambda _: True,
+        at_ms=lambda _: NO_REBALANCE,
+        why="no follow-up rebalance was asked for",
+    ),
+)
+"""First row that holds, wins. Kafka asks the same questions in the same order since 2.6."""

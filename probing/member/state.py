@@ -1,0 +1,196 @@
+"""What a member of the group remembers, how it starts, and the two numbers that it writes.
+
+Finalized levels cap what it writes. It takes them from an answer, or from a look of its own just
+before it writes, so that what it wrote is always what it remembers (``levels``).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels, adopt_levels, newest_levels
+from probing.member.events import Refuse
+from probing.member.levels import capped_version, protocol_level, unmet_levels
+from probing.releases import MemberModel, Release, ReleaseError
+from probing.versions import (
+    EARLIEST_NATIVE_VERSION,
+    EARLIEST_PROBEABLE_VERSION,
+    NO_REBALANCE,
+    UNKNOWN_VERSION,
+    greatest_known_version,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberState:
+    """What one member (one consumer, not one process) remembers.
+
+    Attributes:
+        release_name: for sentences.
+        model: which tables apply.
+        known_versions: every version of Kafka's that it reads and writes.
+        used_version: the version of its next subscription.
+        upgrade_from: the setting it was started with, None if not set.
+        native_versions: every version of ours that it reads and writes; none for Kafka's members.
+        pinned: ``upgrade_from`` pins the used version.
+        next_rebalance_ms: when it wants to rejoin, ``NO_REBALANCE`` for never.
+        rebalancing: a rebalance is running.
+        levels: finalized levels that the member goes by; they cap what it writes.
+        polled: the newest levels that a look of its own found; gone by from the next write on.
+        refusal: set once the member cannot go on; from then on events change nothing.
+    """
+
+    release_name: str
+    model: MemberModel
+    known_versions: tuple[int, ...]
+    used_version: int
+    upgrade_from: str | None = None
+    native_versions: tuple[int, ...] = ()
+    pinned: bool = False
+    next_rebalance_ms: int = NO_REBALANCE
+    rebalancing: bool = False
+    levels: FinalizedLevels = UNKNOWN_LEVELS
+    polled: FinalizedLevels = UNKNOWN_LEVELS
+    refusal: Refuse | None = None
+
+    @property
+    def all_versions(self) -> tuple[int, ...]:
+        """Return every version that the member reads and writes."""
+        return (*self.known_versions, *self.native_versions)
+
+    @property
+    def known_levels(self) -> FinalizedLevels:
+        """Return the newest finalized levels that the member has heard of."""
+        return newest_levels((self.levels, self.polled))
+
+    @property
+    def latest_version(self) -> int:
+        """Return the highest version of Kafka's that the member reads and writes."""
+        return max(self.known_versions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionVersion:
+    """The two numbers at the head of the next subscription, and what the trailer adds.
+
+    Attributes:
+        used: the version to write.
+        latest_supported: the second number; unknown (-1) below version 3, which has no room for
+            it. At most Kafka's newest version as long as ``used`` is one of Kafka's: a JVM leader
+            hands out any version up to the lowest supported one.
+        native: the latest native version that the member reads; None for Kafka's members.
+        pinned: ``upgrade.from`` pins ``used``; said in the trailer.
+    """
+
+    used: int
+    latest_supported: int
+    native: int | None = None
+    pinned: bool = False
+
+    @property
+    def has_trailer(self) -> bool:
+        """Tell whether native knowledge follows the fields of a version of Kafka's."""
+        return self.native is not None and self.used < EARLIEST_NATIVE_VERSION
+
+
+def start_member(
+    release: Release,
+    *,
+    upgrade_from: str | None = None,
+    remembered_version: int | None = None,
+    start_version: Literal["latest"] | None = None,
+    levels: FinalizedLevels = UNKNOWN_LEVELS,
+) -> MemberState:
+    """Return a member of ``release`` that has just been started.
+
+    Args:
+        release: the program.
+        upgrade_from: the setting's value; a value that pins wins over everything else.
+        remembered_version: the version last agreed, from the state directory of a native member.
+            Versions that cannot probe are forgotten, or a pin would outlive its bounce. A native
+            one stands for Kafka's newest, which every modern leader reads.
+        start_version: "latest" starts a native member at its latest native version, as KIP-268
+            has it, which ends a JVM leader beside a member that writes 1 or 2. None starts at
+            Kafka's newest, or at the remembered one.
+        levels: finalized levels that a native member remembers or was told to begin with. One
+            that cannot meet them is refused from the start.
+
+    Raises:
+        ReleaseError: the release does not know ``upgrade_from``, remembers nothing, or
+            ``start_version`` is no such thing.
+    """
+    if start_version not in (None, "latest"):
+        raise ReleaseError(
+            f"start_version={start_version!r} is unknown; set 'latest' or leave it out"
+        )
+    if remembered_version is not None and not release.is_native:
+        raise ReleaseError(
+            f"release {release.name} remembers no version over a restart; leave remembered_version"
+            " out, or start a native member"
+        )
+    row = release.started_with(upgrade_from)
+    pinned = row is not None and row.pinned_version is not None
+    used_version = release.pinned_version(upgrade_from)
+    if not pinned and start_version == "latest":
+        used_version = release.latest_native_version or used_version
+    elif not pinned and remembered_version is not None:
+        known = greatest_known_version(release.known_versions, at_most=remembered_version)
+        if known is not None and known >= EARLIEST_PROBEABLE_VERSION:
+            used_version = known
+    state = MemberState(
+        release_name=release.name,
+        model=release.member_model,
+        known_versions=release.known_versions,
+        used_version=used_version,
+        upgrade_from=upgrade_from,
+        native_versions=release.native_versions,
+        pinned=pinned,
+    )
+    return go_by(state, levels) if release.is_native else state
+
+
+def go_by(state: MemberState, levels: FinalizedLevels) -> MemberState:
+    """Return the member with the levels adopted if they are newer: nothing above is written."""
+    adopted = adopt_levels(state.levels, levels)
+    if adopted == state.levels:
+        return state
+    unmet = unmet_levels(state.release_name, state.all_versions, adopted)
+    if unmet is not None:
+        return replace(state, refusal=Refuse(rule=unmet.rule, why=unmet.why))
+    used = capped_version(state.all_versions, state.used_version, protocol_level(adopted))
+    return replace(state, levels=adopted, used_version=used)
+
+
+def begin_subscription(state: MemberState) -> MemberState:
+    """Return the member as it is about to write: it goes by the newest levels that it knows."""
+    return go_by(state, state.polled)
+
+
+def subscription_version(state: MemberState) -> SubscriptionVersion | Refuse:
+    """Return the two numbers that the member writes next, or why it writes nothing any more.
+
+    A member whose used version is above its own latest cannot encode it: the end of KAFKA-8649.
+    """
+    if state.refusal is not None:
+        return state.refusal
+    level = protocol_level(state.levels)
+    latest_native = max(state.native_versions, default=None)
+    if latest_native is not None and state.used_version in state.native_versions:
+        supported = capped_version(state.native_versions, latest_native, level)
+        return SubscriptionVersion(
+            used=state.used_version, latest_supported=supported, native=latest_native
+        )
+    if state.used_version not in state.known_versions:
+        return Refuse(
+            rule="cannot write",
+            why=f"release {state.release_name} was led to version {state.used_version} and writes"
+            f" up to {state.latest_version} (KAFKA-8649); upgrade this member, or roll the leader"
+            " to a release that says the lowest supported version",
+        )
+    probes = state.used_version >= EARLIEST_PROBEABLE_VERSION
+    supported = capped_version(state.known_versions, state.latest_version, level)
+    return SubscriptionVersion(
+        used=state.used_version,
+        latest_supported=supported if probes else UNKNOWN_VERSION,
+        native=latest_native,
+        pinned=state.pinned and bool(state.native_versions),
+    )

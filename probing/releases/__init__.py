@@ -1,0 +1,54 @@
+"""Kafka Streams' releases, their protocol versions, and upgrade paths between them."""
+
+from probing.releases.behaviour import LeaderModel, MemberModel
+from probing.releases.rows import (
+    FORMATS,
+    ISSUES,
+    LAST_EAGER_SERIES,
+    ONE_WAY_FORMATS,
+    PIN_BY_LAST_SERIES,
+    WITHOUT_EAGER,
+)
+from probing.releases.table import (
+    RELEASES,
+    RebalanceProtocol,
+    Release,
+    ReleaseError,
+    Standing,
+    UpgradeFrom,
+    find_release,
+)
+from probing.releases.upgrade_paths import (
+    PATH_RULES,
+    Bounce,
+    BounceReason,
+    Direction,
+    UpgradePath,
+    upgrade_from_value,
+    upgrade_path,
+)
+
+__all__ = [
+    "FORMATS",
+    "ISSUES",
+    "LAST_EAGER_SERIES",
+    "ONE_WAY_FORMATS",
+    "PATH_RULES",
+    "PIN_BY_LAST_SERIES",
+    "RELEASES",
+    "WITHOUT_EAGER",
+    "Bounce",
+    "BounceReason",
+    "Direction",
+    "LeaderModel",
+    "MemberModel",
+    "RebalanceProtocol",
+    "Release",
+    "ReleaseError",
+    "Standing",
+    "UpgradeFrom",
+    "UpgradePath",
+    "find_release",
+    "upgrade_from_value",
+    "upgrade_path",
+]

@@ -1,0 +1,348 @@
+"""The one release table: every released Kafka Streams patch, and ours.
+
+Ours are three: ``native`` is this program; ``next`` and ``incompatible`` emulate its successors,
+so that tests can upgrade to what does not exist yet.
+
+A metadata version can change in a patch (2.6.0 writes 7, 2.6.1 writes 8), a fix can be on one
+branch and not on the next, so the table is keyed by patch. ``release_data`` holds the rows; here
+they become ``Release`` values and are found by name.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from probing.releases import rows as data
+from probing.releases.behaviour import LeaderModel, MemberModel
+from probing.versions import EARLIEST_NATIVE_VERSION
+
+_Value = TypeVar("_Value")
+
+NATIVE: Final = "native"
+_NATIVE_ORDER: Final = (10**6,)
+
+
+class ReleaseError(ValueError):
+    """A release or an ``upgrade.from`` that does not exist; the text names what does."""
+
+
+class Standing(StrEnum):
+    """What becomes of an ``upgrade.from`` value."""
+
+    ACCEPTED = "accepted"
+    CRASHES = "crashes"
+    REFUSED = "refused"
+
+
+class RebalanceProtocol(StrEnum):
+    """How partitions move: all given back first, or only those that really move (KIP-429)."""
+
+    EAGER = "eager"
+    COOPERATIVE = "cooperative"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeFrom:
+    """One value of ``upgrade.from`` in one release, and what it does there.
+
+    Attributes:
+        value: as written in the configuration.
+        standing: accepted, accepted but fatal (3.5.0 and "3.4"), or refused at start (4.0, 4.1).
+        pinned_version: the version that the member writes; None means its latest.
+        rebalance_protocol: what the member offers to the group; of ours, the most that it may.
+        formats: other formats that the value keeps at their old layout.
+        why: what happens, for values that are not simply accepted.
+    """
+
+    value: str
+    standing: Standing
+    pinned_version: int | None
+    rebalance_protocol: RebalanceProtocol
+    formats: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One released program: what it reads and writes, and how it behaves.
+
+    Attributes:
+        name: "2.3.1", "0.10.2.2", or "native", "next", "incompatible" for ours.
+        series: "2.3", "0.10.2" or the name of ours.
+        order: sorts releases; ours sort last.
+        known_versions: Kafka's versions that it can read and write, ascending; a set, which may
+            have holes.
+        latest_version: the greatest of them, which it writes at start when nothing pins it.
+        leader_model, member_model: how it behaves in a group.
+        rebalance_protocol: what it offers without ``upgrade.from``; ours offer what they are told.
+        upgrade_from_rows: every value it knows, in order of release.
+        open_issues: ids of the known issues that are still open in it.
+        native_versions: versions of ours that it can write, ascending; none for Kafka's releases.
+    """
+
+    name: str
+    series: str
+    order: tuple[int, ...]
+    known_versions: tuple[int, ...]
+    latest_version: int
+    leader_model: LeaderModel
+    member_model: MemberModel
+    rebalance_protocol: RebalanceProtocol
+    upgrade_from_rows: tuple[UpgradeFrom, ...]
+    open_issues: tuple[str, ...]
+    native_versions: tuple[int, ...] = ()
+
+    @property
+    def is_native(self) -> bool:
+        """Tell whether this is a release of ours rather than one of Kafka's."""
+        return bool(self.native_versions)
+
+    @property
+    def readable_versions(self) -> tuple[int, ...]:
+        """Return every version that it writes and therefore reads: Kafka's, then ours."""
+        return (*self.known_versions, *self.native_versions)
+
+    @property
+    def latest_native_version(self) -> int | None:
+        """Return the greatest version of ours, None for Kafka's releases."""
+        return max(self.native_versions, default=None)
+
+    def reads(self, version: int) -> bool:
+        """Tell whether it can read the body of a subscription or answer in ``version``.
+
+        A native body says since which version it can be read, so a later one may be readable.
+        """
+        if version < EARLIEST_NATIVE_VERSION or not self.native_versions:
+            return version in self.known_versions
+        since = {row.version: row.readable_since for row in data.NATIVE_VERSIONS}
+        return version in since and max(self.native_versions) >= since[version]
+
+    @property
+    def upgrade_from(self) -> Mapping[str, UpgradeFrom]:
+        """Return the values that may be set, each with what it does."""
+        return {
+            row.value: row for row in self.upgrade_from_rows if row.standing is Standing.ACCEPTED
+        }
+
+    def started_with(self, upgrade_from: str | None) -> UpgradeFrom | None:
+        """Return what ``upgrade_from`` does here, or None when it is not set.
+
+        Raises:
+            ReleaseError: the value is unknown, refused or fatal; the text names the accepted ones.
+        """
+        if upgrade_from is None:
+            return None
+        rows = {row.value: row for row in self.upgrade_from_rows}
+        accepted = ", ".join(self.upgrade_from) or "none: this release has no such setting"
+        row = rows.get(upgrade_from)
+        if row is None:
+            raise ReleaseError(
+                f"upgrade.from={upgrade_from!r} is unknown to release {self.name};"
+                f" set one of the accepted values ({accepted}) or leave it out"
+            )
+        if row.standing is not Standing.ACCEPTED:
+            raise ReleaseError(
+                f"upgrade.from={upgrade_from!r} cannot be used with release {self.name}: {row.why};"
+                f" set one of the accepted values ({accepted}) or leave it out"
+            )
+        return row
+
+    def pinned_version(self, upgrade_from: str | None) -> int:
+        """Return the version that a member writes at start.
+
+        Args:
+            upgrade_from: the setting's value, None when it is not set.
+
+        Raises:
+            ReleaseError: see ``started_with``.
+        """
+        row = self.started_with(upgrade_from)
+        if row is None or row.pinned_version is None:
+            return self.latest_version
+        return row.pinned_version
+
+
+def parse_order(text: str) -> tuple[int, ...] | None:
+    """Return the numbers of ``text`` ("2.3.1" -> (2, 3, 1)), or None if it is not made of them."""
+    parts = text.split(".")
+    if not all(part.isascii() and part.isdigit() and len(part) <= 6 for part in parts):  # noqa: PLR2004 six digits are plenty
+        return None
+    return tuple(int(part) for part in parts)
+
+
+def _order(name: str) -> tuple[int, ...]:
+    """Return the sort key of a patch or series of the rows."""
+    return tuple(int(part) for part in name.split("."))
+
+
+def _at(rows: Iterable[tuple[str, str | None, _Value]], *, name: str, series: str) -> _Value:
+    """Return the value of the last row that holds for the patch ``name`` of ``series``."""
+    found = [
+        value
+        for since, only_series, value in rows
+        if _order(since) <= _order(name) and only_series in (None, series)
+    ]
+    return found[-1]
+
+
+def _is_open(issue: data.IssueRow, *, name: str, series: str) -> bool:
+    """Tell whether a release has the issue: begun, and fixed neither here nor for good."""
+    order = _order(name)
+    fixed_on_branch = any(
+        fix == series or fix.startswith(f"{series}.")
+        for fix in issue.fixed_in
+        if _order(fix) <= order
+    )
+    fixed_for_good = order >= max(_order(fix) for fix in issue.fixed_in)
+    return _order(issue.since) <= order and not fixed_on_branch and not fixed_for_good
+
+
+_SERIES: Final = tuple(data.PATCHES_BY_SERIES)
+
+
+def _upgrade_from_row(value: str, *, name: str) -> UpgradeFrom:
+    order = _order(name)
+    value_order = _order(value)
+    eager = value_order <= _order(data.LAST_EAGER_SERIES)
+    pins = [pin for last, pin in data.PIN_BY_LAST_SERIES if value_order <= _order(last)]
+    crash = [
+        why
+        for first, last, bad_value, why in data.CRASHING_VALUES
+        if bad_value == value and _order(first) <= order <= _order(last)
+    ]
+    if eager and order >= _order(data.FIRST_PATCH_WITHOUT_EAGER):
+        standing, why = (
+            Standing.REFUSED,
+            f"{data.WITHOUT_EAGER}; upgrade through one of {', '.join(data.BRIDGE_SERIES)} first",
+        )
+    elif crash:
+        standing, why = Standing.CRASHES, crash[0]
+    else:
+        standing, why = Standing.ACCEPTED, ""
+    was_eager = order < _order(data.FIRST_COOPERATIVE_PATCH)
+    return UpgradeFrom(
+        value=value,
+        standing=standing,
+        pinned_version=pins[0] if pins else None,
+        rebalance_protocol=RebalanceProtocol.EAGER
+        if eager or was_eager
+        else RebalanceProtocol.COOPERATIVE,
+        formats=tuple(
+            row.name
+            for row in data.FORMATS
+            if value_order <= _order(row.last_old_series) and order >= _order(row.honoured_since)
+        ),
+        why=why,
+    )
+
+
+def _kafka_release(name: str, series: str) -> Release:
+    order = _order(name)
+    latest = [v for since, v, _ in data.LATEST_VERSION_SINCE if _order(since) <= order][-1]
+    span = _at(data.UPGRADE_FROM_SINCE, name=name, series=series)
+    values = _SERIES[_SERIES.index(span[0]) : _SERIES.index(span[1]) + 1] if span else ()
+    return Release(
+        name=name,
+        series=series,
+        order=order,
+        known_versions=tuple(v for _, v, _ in data.LATEST_VERSION_SINCE if v <= latest),
+        latest_version=latest,
+        leader_model=_at(data.LEADER_MODEL_SINCE, name=name, series=series),
+        member_model=_at(data.MEMBER_MODEL_SINCE, name=name, series=series),
+        rebalance_protocol=RebalanceProtocol.EAGER
+        if order < _order(data.FIRST_COOPERATIVE_PATCH)
+        else RebalanceProtocol.COOPERATIVE,
+        upgrade_from_rows=tuple(_upgrade_from_row(value, name=name) for value in values),
+        open_issues=tuple(
+            issue.id for issue in data.ISSUES if _is_open(issue, name=name, series=series)
+        ),
+    )
+
+
+def _native_release(number: int, row: data.NativeReleaseRow) -> Release:
+    """Return a release of ours: it speaks every version of Kafka and accepts every pin."""
+    known = tuple(version for _, version, _ in data.LATEST_VERSION_SINCE)
+    return Release(
+        name=row.name,
+        series=row.name,
+        order=(*_NATIVE_ORDER, number),
+        known_versions=known,
+        latest_version=max(known),
+        leader_model=LeaderModel.NATIVE,
+        member_model=MemberModel.NATIVE,
+        rebalance_protocol=RebalanceProtocol.EAGER,
+        upgrade_from_rows=tuple(
+            UpgradeFrom(
+                value=value,
+                standing=Standing.ACCEPTED,
+                pinned_version=next(
+                    (pin for last, pin in data.PIN_BY_LAST_SERIES if _order(value) <= _order(last)),
+                    None,
+                ),
+                rebalance_protocol=RebalanceProtocol.EAGER
+                if _order(value) <= _order(data.LAST_EAGER_SERIES)
+                else RebalanceProtocol.COOPERATIVE,
+            )
+            for value in _SERIES
+        ),
+        open_issues=(),
+        native_versions=row.native_versions,
+    )
+
+
+RELEASES: Final[tuple[Release, ...]] = (
+    *(
+        _kafka_release(f"{series}.{patch}", series)
+        for series, patches in data.PATCHES_BY_SERIES.items()
+        for patch in patches.split()
+    ),
+    *(_native_release(number, row) for number, row in enumerate(data.NATIVE_RELEASES)),
+)
+"""Every release, oldest first, ours last."""
+
+_NEWEST_OF_KAFKA: Final = [release.name for release in RELEASES if not release.is_native][-1]
+
+_RELEASE_BY_NAME: Final = {release.name: release for release in RELEASES}
+# Later patches overwrite earlier ones, so that a series stands for its newest patch.
+_RELEASE_BY_SERIES: Final = {release.series: release for release in RELEASES}
+
+
+def _nearest_names(text: str) -> list[str]:
+    """Return up to four known names that ``text`` may have meant, oldest first."""
+    same_prefix = [name for name in (*_SERIES, *_RELEASE_BY_NAME) if name.startswith(f"{text}.")]
+    if same_prefix:
+        return same_prefix[:4]
+    order = parse_order(text)
+    if order is None:
+        names = (*_RELEASE_BY_NAME, *_SERIES)
+        return difflib.get_close_matches(text, names, n=3, cutoff=0.5) or [
+            RELEASES[0].name,
+            _NEWEST_OF_KAFKA,
+            NATIVE,
+        ]
+    series = [name for name in _SERIES if order[: len(_order(name))] == _order(name)]
+    if series:
+        return [release.name for release in RELEASES if release.series == series[0]][-4:]
+    position = sum(release.order <= order for release in RELEASES)
+    return [release.name for release in RELEASES[max(position - 1, 0) : position + 1]]
+
+
+def find_release(text: str) -> Release:
+    """Return the release that ``text`` names.
+
+    Args:
+        text: a patch ("2.3.1", "0.10.2.1"), a series for its newest patch ("2.3", "0.10.2"),
+            or one of ours: "native", or its emulated successors "next" and "incompatible".
+
+    Raises:
+        ReleaseError: no such release; the text names the nearest known ones.
+    """
+    release = _RELEASE_BY_NAME.get(text) or _RELEASE_BY_SERIES.get(text)
+    if release is None:
+        raise ReleaseError(
+            f"release {text[:40]!r} is unknown; the nearest known releases are"
+            f" {', '.join(_nearest_names(text))}"
+        )
+    return release

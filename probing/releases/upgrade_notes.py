@@ -1,0 +1,133 @@
+"""What a path leaves unsaid: other formats, settings that do nothing or harm, issues, the way back.
+
+The number of bounces follows from versions and rebalance protocols alone. An application with
+foreign-key joins or KTable aggregations has formats of its own to keep stable, and a state
+directory does not go back in time; ``notes_for`` says so, in sentences.
+"""
+
+from probing.releases import rows as data
+from probing.releases.table import RebalanceProtocol, Release, Standing, parse_order
+from probing.versions import EARLIEST_NATIVE_VERSION, EARLIEST_PROBEABLE_VERSION
+
+
+def notes_for(old: Release, new: Release) -> tuple[str, ...]:
+    """Return the notes for the way from ``old`` to ``new``, in a fixed order; often none."""
+    return (
+        *_format_notes(old, new),
+        *_setting_notes(old, new),
+        *_protocol_notes(old, new),
+        *_window_notes(old, new),
+        *_way_back_notes(old, new),
+        *_issue_notes(old, new),
+    )
+
+
+def _order(name: str) -> tuple[int, ...]:
+    return parse_order(name) or ()
+
+
+def _format_notes(old: Release, new: Release) -> list[str]:
+    """Say which features need two bounces, because a format of theirs changes on the way."""
+    if new.is_native or old.is_native:
+        return []
+    rows = {row.value: row for row in new.upgrade_from_rows}
+    value = rows.get(old.series)
+    notes = []
+    for row in data.FORMATS:
+        changed = old.order < _order(row.changed_in) <= new.order
+        if not changed or value is None or value.standing is Standing.REFUSED:
+            continue  # where the value is unknown or refused, there is no direct way at all
+        if value.standing is Standing.CRASHES:
+            notes.append(
+                f"{row.name}: two bounces would be needed, and upgrade.from={old.series} is"
+                f" {value.why} in {new.name}; take a later patch of {new.series}"
+            )
+        elif row.name in value.formats:
+            notes.append(
+                f"{row.name}: an application that has them needs two bounces, the first with"
+                f" upgrade.from={old.series}"
+            )
+        else:
+            notes.append(
+                f"{row.name}: an application that has them cannot be bounced to {new.name};"
+                " stop all members, or take a later release"
+            )
+    return notes
+
+
+def _setting_notes(old: Release, new: Release) -> list[str]:
+    """Say where the value that one would set is missing or fatal although nobody needs it."""
+    if new.is_native or old.is_native or not new.upgrade_from_rows or old.order >= new.order:
+        return []
+    rows = {row.value: row for row in new.upgrade_from_rows}
+    value = rows.get(old.series)
+    newest = max((_order(known) for known in rows), default=())
+    if value is not None and value.standing is Standing.CRASHES:
+        return [f"do not set upgrade.from={old.series} on {new.name}: it is {value.why}"]
+    if value is None and newest < _order(old.series) and old.series != new.series:
+        return [f"upgrade.from={old.series} is unknown to {new.name} and not needed; leave it out"]
+    return []
+
+
+def _protocol_notes(old: Release, new: Release) -> list[str]:
+    """Say what mixes when one side is ours: our members move partitions eagerly."""
+    other = old if new.is_native else new
+    mixed = old.is_native != new.is_native
+    if not mixed or other.rebalance_protocol is RebalanceProtocol.EAGER:
+        return []
+    note = (
+        f"members of {other.name} move partitions cooperatively and native ones eagerly unless"
+        " told otherwise; the leader withholds a task until its cooperative owner has given it up"
+    )
+    return [note]
+
+
+def _window_notes(old: Release, new: Release) -> list[str]:
+    """Say when a JVM leader ends a group with members of ours in it, as it would with Kafka's."""
+    if old.is_native == new.is_native:
+        return []
+    kafka, native = (new, old) if old.is_native else (old, new)
+    if kafka.latest_version < EARLIEST_PROBEABLE_VERSION:
+        note = (
+            f"a member of {native.name} that starts without upgrade.from={kafka.series} ends the"
+            f" group as soon as a member of {kafka.name} leads it"
+        )
+        return [note]
+    if not any(row.pinned_version for row in kafka.upgrade_from.values()):
+        return []
+    notes = []
+    if kafka.latest_version < native.latest_version:
+        notes.append(
+            f"a member of {native.name} without a pin beside one of {kafka.name} with an"
+            f" upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]} ends the group if one of"
+            f" {kafka.name} leads, until a native leader has held a rebalance"
+        )
+    if old.is_native:
+        notes.append(
+            f"a member of {kafka.name} with an upgrade.from up to {data.PIN_BY_LAST_SERIES[-1][0]}"
+            f" that leads its first rebalance ends a group at version {EARLIEST_NATIVE_VERSION} or"
+            f" above; hold the finalized level at {native.latest_version} before it starts"
+        )
+    return notes
+
+
+def _way_back_notes(old: Release, new: Release) -> list[str]:
+    """Say what a release wrote to disk or to topics that an earlier one may not read."""
+    if new.order >= old.order or old.is_native:
+        return []
+    return [
+        f"since {since} {what}: members of {new.name} may have to rebuild or cannot read them"
+        for since, what in data.ONE_WAY_FORMATS
+        if new.order < _order(since) <= old.order
+    ]
+
+
+def _issue_notes(old: Release, new: Release) -> list[str]:
+    """Name the known issues that are open in the release that the group will run."""
+    if old.name == new.name:
+        return []
+    return [
+        f"{issue.id} is open in {new.name}: {issue.summary} (fixed in {', '.join(issue.fixed_in)})"
+        for issue in data.ISSUES
+        if issue.id in new.open_issues
+    ]

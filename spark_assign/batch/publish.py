@@ -1,0 +1,98 @@
+"""A plan made by Spark, put where the leader looks for it.
+
+The snapshot and the plan are files of a plan store; one worker reads the rows of the plan, numbers
+its tasks and clients as in the snapshot, checks every rule and replaces the plan at once. The
+driver sees three numbers. The store must be a directory that this worker and the leader both see.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from assignor import TaskAssignment
+from assignor.stores import GroupSnapshot, PlanStore, StoreError, plan_for
+from spark_assign.tables import Batches
+
+_DONE = "tasks long, copies long, error string"
+_DONE_ARROW = pa.schema([("tasks", pa.int64()), ("copies", pa.int64()), ("error", pa.string())])
+
+
+def publish_plan(
+    placements: DataFrame, store: str | Path, group: str, *, followup: bool
+) -> tuple[int, int]:
+    """Put a plan into a store; (tasks, copies) of it.
+
+    Args:
+        placements: a row per copy, in the schema `schemas.PLACEMENT`.
+        store: directory of the plan store.
+        group: id of the group in the store; its snapshot must be there.
+        followup: whether warm-ups are to be looked at again.
+
+    Raises:
+        StoreError: there is no snapshot, or the plan is not valid for it.
+    """
+    directory = str(store)
+
+    def write(batches: Batches) -> Iterator[pa.RecordBatch]:
+        row: dict[str, object] = {}
+        try:
+            tasks, copies = _write(batches, PlanStore(directory), group, followup=followup)
+            row |= {"tasks": tasks, "copies": copies}
+        except StoreError as error:
+            row["error"] = str(error)
+        yield pa.RecordBatch.from_pylist([row], schema=_DONE_ARROW)
+
+    # Not `coalesce`, which would have one worker make the plan too.
+    [done] = placements.repartition(1).mapInArrow(write, _DONE).collect()
+    if done.error is not None:
+        raise StoreError(done.error)
+    return done.tasks, done.copies
+
+
+def _write(batches: Batches, store: PlanStore, group: str, *, followup: bool) -> tuple[int, int]:
+    snapshot = store.read_snapshot(group)
+    if snapshot is None:
+        raise StoreError(f"{store.snapshot_path(group)} is not there; nobody wants a plan")
+    table = pa.Table.from_batches(list(batches))
+    plan = plan_for(snapshot, _assignment(snapshot, table, followup=followup))
+    store.write_plan(group, plan)
+    return len(snapshot.state.tasks), len(plan.assignment.standbys)
+
+
+def _assignment(snapshot: GroupSnapshot, table: pa.Table, *, followup: bool) -> TaskAssignment:
+    """The rows of a plan with tasks and clients as numbers of the snapshot."""
+    state = snapshot.state
+    place = np.array([task.partition for task in state.tasks], dtype=np.int64)
+    keys = state.subtopology << 32 | place
+    wanted = _longs(table, "subtopology") << 32 | _longs(table, "partition")
+    task = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    index = pc.index_in(table.column("client"), value_set=pa.array(state.clients, pa.string()))
+    client = pc.fill_null(index, -1).to_numpy().astype(np.int64)
+    if (keys[task] != wanted).any() or (client < 0).any():
+        raise StoreError(
+            f"the plan for {snapshot.group} names tasks or clients that it does not have"
+        )
+    role = table.column("role")
+    is_active = pc.equal(role, "active").to_numpy(zero_copy_only=False)
+    is_warmup = pc.equal(role, "warmup").to_numpy(zero_copy_only=False)
+    active = np.full(len(keys), -1, dtype=np.int64)
+    active[task[is_active]] = client[is_active]
+    return TaskAssignment(
+        active=active,
+        standbys=_pairs(task[~is_active], client[~is_active]),
+        warmups=_pairs(task[is_warmup], client[is_warmup]),
+        followup=followup,
+    )
+
+
+def _longs(table: pa.Table, name: str) -> Any:
+    return table.column(name).to_numpy().astype(np.int64)
+
+
+def _pairs(task: Any, client: Any) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted(zip(task.tolist(), client.tolist(), strict=True)))

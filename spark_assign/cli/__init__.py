@@ -1,0 +1,1 @@
+"""The program `spark-assign`: options, session, commands."""

@@ -1,0 +1,116 @@
+"""``spark-assign group``: one huge group in, its plan out, a summary, an exit status."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from assignor.cli import complete_path, config_option, name_option, strategy_option, warn
+from assignor.stores import PlanStore
+from spark_assign.batch import publish_plan
+from spark_assign.cli.options import (
+    frozen_settings,
+    in_option,
+    job,
+    on_error_option,
+    output_options,
+    print_rejects,
+    subcommand,
+)
+from spark_assign.huge import STRATEGIES, SUMMARY, GroupSummary, read_one_group, run_group
+from spark_assign.tables import PLACEMENT, REJECTS, BadTable, staged
+
+_HELP = f"""Place the tasks of one huge group, all workers together.
+
+--in is a directory with tasks/ and clients/ (Parquet, one row each), a snapshot of a leader
+(state.bin), or a file with one group, as `spark-assign batch` reads it. --out gets one row per
+copy: subtopology, partition, client, role (active, standby, warmup), and {SUMMARY}.
+
+The driver holds clients, classes of racks and counts, never a task: 1g of heap is enough for ten
+million tasks. Tables sorted by task give the same plan however they are cut into files.
+
+A row that makes no sense fails the job (exit status 2, nothing is written), or with --on-error
+reject goes to DIR/{REJECTS} with column, value and reason (exit status 1 if there are any): a plan
+for the other tasks, which no leader takes.
+"""
+_EXAMPLES = """
+PROGRAM group --in state/ --out plan/ --config num.standby.replicas=1
+PROGRAM group --in state/ --out plan/ --strategy sticky --cores 2
+PROGRAM group --in groups.jsonl --name orders --out plan/ --format json
+PROGRAM group --store plans/ --name word-count --out plan/
+spark-submit ... PROGRAM group --in hdfs:///state --out hdfs:///plan
+"""
+_EXITS = {
+    1: "with --on-error reject: rows were rejected",
+    2: "with --on-error fail: a row makes no sense",
+}
+
+
+@subcommand("group", "Place the tasks of one huge group.", _HELP, _EXAMPLES, _EXITS)
+@in_option(required=False)
+@click.option(
+    "--store",
+    metavar="DIR",
+    shell_complete=complete_path("dir"),
+    help="Plan store: read the snapshot of --name (or --in), and put the plan where leaders look.",
+)
+@name_option
+@strategy_option(STRATEGIES, said="sticky moves everything at once, without warm-ups.")
+@on_error_option
+@config_option
+@output_options
+def group(**given: Any) -> None:
+    """Entry point of the subcommand."""
+    with job("group", given) as spark:
+        settings = frozen_settings(given["settings"])
+        path, store = given["path"], given["store"]
+        stops = given["on_error"] == "fail"
+        if store is not None and not stops:
+            raise BadTable("leaders take whole plans only; use --on-error reject without --store")
+        if path is None:
+            if store is None or given["name"] is None:
+                raise BadTable("give --in PATH, or --store DIR with --name GROUP")
+            path = str(PlanStore(store).snapshot_path(given["name"]))
+        one = read_one_group(
+            spark, path, name=given["name"], settings=settings, form=given["in_form"]
+        )
+        with staged(spark, given["out"], overwrite=given["overwrite"]) as stage:
+            summary = run_group(one, stage, strategy=given["strategy"], stop_at_reject=stops)
+            if store is not None:
+                placements = spark.read.schema(PLACEMENT).parquet(stage.path)
+                publish_plan(placements, store, one.name, followup=summary.probing)
+    _report(summary, given["out"], given["form"])
+    sys.exit(1 if summary.rejects else 0)
+
+
+def _report(summary: GroupSummary, out: str, form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps(asdict(summary) | {"out": out}))
+        return
+    click.echo(
+        f"{summary.tasks} tasks placed on {summary.clients} clients in {summary.seconds:.1f} s, "
+        f"{summary.passes} passes; {out}"
+    )
+    later = summary.to_move - summary.moved
+    click.echo(
+        f"{summary.moved} tasks move now{f', {later} later' if later > 0 else ''}; "
+        f"{summary.standbys} standbys, {summary.warmups} warm-ups, {summary.restores} copies "
+        f"restored, {summary.cold} tasks started behind"
+    )
+    if summary.rack_bound or summary.active_traffic or summary.standby_traffic:
+        gap = summary.rack_cost - summary.rack_bound
+        click.echo(
+            f"read from other racks: {summary.active_traffic} partitions by active tasks, "
+            f"{summary.standby_traffic} by standbys; cost {summary.rack_cost}, "
+            f"{f'{gap} above the least' if gap else 'the least there is'}"
+        )
+    if summary.above:
+        click.echo(f"{summary.above} standbys are above the bands of their clients")
+    if summary.probing:
+        click.echo("copies warm up: look again after the probing interval")
+    for warning in summary.warnings:
+        warn(warning)
+    if summary.rejects:
+        print_rejects(f"{summary.rejects} rows", summary.first_rejects, out)

@@ -1,0 +1,226 @@
+"""What the subcommands share: options, the session, and errors as one sentence with a status."""
+
+import logging
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from assignor.cli import (
+    EXIT_SURROUNDINGS,
+    EXIT_USAGE,
+    BadInput,
+    Command,
+    SurroundingsFailed,
+    all_of,
+    complete_path,
+    failure,
+    format_option,
+    settings_of,
+)
+from encoding import RebalanceError
+from spark_assign.cli.progress import progress
+from spark_assign.cli.session import running
+from spark_assign.tables import REJECTS, SparkUnavailable
+
+_WIDTH = 400
+# Raised by our code in a worker, for what it was given.
+_OUR_FAULTS = {"ProblemError", "ConfigError", "TaskAssignmentError", "BadTable", "StoreError"}
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+# Spark's conditions that are the input's fault, and what they mean to the user.
+_INPUT_FAULTS = (
+    ("PATH_NOT_FOUND", "there is no {path}; give a file, a directory or a glob"),
+    ("UNABLE_TO_INFER_SCHEMA", "{path} holds no file that Spark can read; see --in-format"),
+    ("CANNOT_READ_FILE_FOOTER", "{path} is no whole Parquet file (cut off?); write it again"),
+    (
+        "FAILED_READ_FILE",
+        "{path} cannot be read as what it claims to be (cut off?); write it again",
+    ),
+    ("MALFORMED_RECORD", "{path} holds a line that is no JSON; mend it"),
+)
+_PATH = re.compile(r"(?:file:|hdfs:|s3a:|abfss?:|gs:)/+[^\s,;'\"]+?(?=[\s,;'\"]|\.?\s|\.?$)")
+_TASK_ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Refused|Table)): (.+)$", re.MULTILINE)
+
+
+def subcommand(
+    name: str, short: str, text: str, examples: str, exits: Mapping[int, str]
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a subcommand of `spark-assign`; `exits` says what status 0, 1 and 2 mean."""
+    return click.command(
+        name,
+        cls=Command,
+        help=text,
+        short_help=short,
+        examples=examples,
+        exits={**exits, 3: "no Java, a disk"},
+    )
+
+
+spark_options: Decorator = all_of(
+    (
+        click.option(
+            "--cores",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Of this machine; all by default. Ignored under spark-submit.",
+        ),
+        click.option(
+            "--driver-memory",
+            metavar="SIZE",
+            help="Heap of the driver, as 4g (Spark's own: 1g); ignored under spark-submit.",
+        ),
+    )
+)
+"""--cores and --driver-memory, for a session that the command starts itself."""
+
+
+def in_option(*, required: bool = True) -> Decorator:
+    """--in and --in-format, as `path` and `in_form`."""
+    return all_of(
+        (
+            click.option(
+                "--in",
+                "path",
+                required=required,
+                metavar="PATH",
+                shell_complete=complete_path("file"),
+                help="What to read.",
+            ),
+            click.option(
+                "--in-format",
+                "in_form",
+                type=click.Choice(["auto", "parquet", "jsonl"]),
+                default="auto",
+                show_default=True,
+                help="What it is.",
+            ),
+        )
+    )
+
+
+on_error_option: Decorator = click.option(
+    "--on-error",
+    type=click.Choice(["fail", "reject"]),
+    default="fail",
+    show_default=True,
+    help="What becomes of input that makes no sense.",
+)
+"""--on-error, where rejects can be set apart."""
+
+output_options: Decorator = all_of(
+    (
+        click.option(
+            "--out",
+            required=True,
+            metavar="DIR",
+            shell_complete=complete_path("dir"),
+            help="Where to write.",
+        ),
+        click.option("--overwrite", is_flag=True, help="Replace an output that exists."),
+        format_option(said=", the summary on stdout"),
+        spark_options,
+    )
+)
+"""--out, --overwrite and --format, and the options of the session behind them."""
+
+
+def print_rejects(count: str, first: Sequence[str], out: str) -> None:
+    """Print how many there are, where they are, and the first of them."""
+    click.echo(f"{count} rejected, see {out.rstrip('/')}/{REJECTS}; the first:")
+    for sentence in first:
+        click.echo(f"  {sentence}")
+
+
+@contextmanager
+def job(command: str, given: Mapping[str, Any], *, label: str = "") -> Iterator[SparkSession]:
+    """A session for a command; what goes wrong inside ends the command with a sentence.
+
+    Args:
+        command: name of the subcommand.
+        given: its options, `spark_options` among them.
+        label: what the progress bar calls the job; the command's name by default.
+    """
+    session = {name: given[name] for name in ("cores", "driver_memory")}
+    try:
+        with (
+            running(f"spark-assign {command}", **session) as spark,
+            _interruptible(),
+            progress(spark, label or command),
+        ):
+            yield spark
+    except SparkUnavailable as error:
+        raise SurroundingsFailed(str(error)) from None
+    except RebalanceError as error:
+        raise BadInput(str(error)) from None
+    except (PySparkException, Py4JError) as error:
+        raise failure(*sentence_of(str(error))) from None
+    except BrokenPipeError:  # whoever reads stdout has left
+        raise
+    except OSError as error:
+        where = error.filename or "the disk"
+        raise SurroundingsFailed(f"{where}: {error.strerror}") from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the command with one line.
+
+    PySpark's own handler asks the JVM over the connection that waits for an answer, and py4j logs
+    two tracebacks of it; the session is stopped anyway, and its jobs with it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 signal's signature
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
+
+
+def sentence_of(text: str) -> tuple[str, int]:
+    """What a Spark error means, and the exit status.
+
+    >>> sentence_of("[PATH_NOT_FOUND] Path does not exist: file:/data/x. SQLSTATE: 42K03")
+    ('there is no /data/x; give a file, a directory or a glob', 2)
+    """
+    for condition, sentence in _INPUT_FAULTS:
+        if condition in text:
+            found = _PATH.search(text)
+            path = re.sub(r"^file:/+", "/", found[0]).rstrip(".") if found else "the input"
+            return sentence.format(path=path), EXIT_USAGE
+    if "No space left on device" in text:
+        return (
+            "the disk is full; free space, or point spark.local.dir at another",
+            EXIT_SURROUNDINGS,
+        )
+    raised = _TASK_ERROR.findall(text)
+    if raised and raised[-1][0] in _OUR_FAULTS:
+        return raised[-1][1], EXIT_USAGE
+    first = ": ".join(raised[-1]) if raised else text.strip().split("\n", maxsplit=1)[0]
+    return f"Spark failed: {first[:_WIDTH]}", EXIT_SURROUNDINGS
+
+
+def frozen_settings(given: tuple[str, ...]) -> tuple[tuple[str, object], ...]:
+    """KEY=VALUE of --config, in a form that can be a key itself.
+
+    Raises:
+        ConfigError: one has no value.
+    """
+    return tuple(
+        (key, tuple(value) if isinstance(value, list) else value)
+        for key, value in settings_of(given).items()
+    )

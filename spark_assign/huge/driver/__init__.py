@@ -1,0 +1,1 @@
+"""Decisions for a huge group on the driver: arrays of counts, never tasks."""

@@ -1,0 +1,284 @@
+"""The driver's part for standbys: bands on total load, and new copies by pool and cell.
+
+What keeps copies apart comes before bands, and bands before traffic, as in the core. New copies of
+one task are dealt one after another (a layer each), since the second depends on where the first is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from spark_assign.huge.driver.actives import ChunkCounts
+from spark_assign.huge.driver.quotas import fast_quotas, levelled_release
+from spark_assign.huge.group import Group
+from spark_assign.huge.worker.actives import costs_of
+from spark_assign.huge.worker.dealing import Dealing, Leaving
+from spark_assign.huge.worker.rows import Ints
+from spark_assign.huge.worker.slots import Laps, laps_of
+from spark_assign.huge.worker.standbys import Pools
+
+# Costs of a copy in the wrong cell and of one above a band, in units of the dearest traffic.
+_WRONG, _ABOVE = 1_000_000, 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CopyPlan:
+    """Where standbys go.
+
+    Attributes:
+        layers: for the workers, one for each copy that a task may lack.
+        standbys: int [C], of each client.
+        given: kept copies that are given up for balance.
+        above: copies that no client within its band can hold.
+    """
+
+    layers: tuple[Dealing, ...]
+    standbys: Ints
+    given: int
+    above: int
+
+
+def solve_copies(
+    group: Group, pools: Pools, chunks: Sequence[ChunkCounts], held: Ints, load: Ints
+) -> CopyPlan:
+    """Quotas and layers.
+
+    Args:
+        group: the group.
+        pools: its pools of copies.
+        chunks: counts by (pool that gives, client), and of copies lacking by pool.
+        held: int [C], copies that tasks keep.
+        load: int [C], active tasks.
+    """
+    clients, width = len(group.clients), len(pools.codes)
+    offered = np.zeros(width * clients, dtype=np.int64)
+    lacking = np.zeros(pools.count, dtype=np.int64)
+    for chunk in chunks:
+        offered[chunk.keys] += chunk.counts
+        lacking += chunk.free
+    steps = np.arange(pools.offered) % pools.standbys + 1
+    copies = int(held.sum() + (lacking[: pools.offered] * steps).sum())
+    quota = fast_quotas(load + held, group.capacity, int(load.sum()) + copies, at_least=load) - load
+    by_client = offered.reshape(width, clients).T
+    excess = np.minimum(np.maximum(held - quota, 0), by_client.sum(axis=1))
+    gone = levelled_release(by_client, excess)
+    leaving = _leaving(pools, chunks, gone, clients)
+    lacking[pools.offered :] = gone.sum(axis=0)
+    room = np.maximum(quota - held + gone.sum(axis=1), 0)
+    flows = _layers(group, pools, lacking, leaving, room)
+    arriving = sum(flow.sum(axis=0) for flow, _ in flows)
+    laps, above = _laps(group, room, np.asarray(arriving), load + held)
+    layers, base = [], np.zeros(len(group.spread.sizes), dtype=np.int64)
+    for flow, parts in flows:
+        layers.append(_dealing(clients, flow, parts, laps, base))
+        base = base + flow.sum(axis=0)
+    return CopyPlan(
+        layers=tuple(layers),
+        standbys=quota,
+        given=int(gone.sum()),
+        above=above,
+    )
+
+
+def _leaving(
+    pools: Pools, chunks: Sequence[ChunkCounts], gone: Ints, clients: int
+) -> Mapping[int, Leaving]:
+    """Which offered copies of each chunk leave; ranks of pools are those of all new copies.
+
+    The first ones leave: of active tasks it is the last ones, and both should not be the same.
+    """
+    due = gone.T.reshape(-1).copy()
+    rank = np.zeros(pools.count, dtype=np.int64)
+    leaving = {}
+    for chunk in chunks:
+        leaves = np.minimum(due[chunk.keys], chunk.counts)
+        due[chunk.keys] -= leaves
+        goes = leaves > 0
+        cells = chunk.keys[goes]
+        leaving[chunk.chunk] = Leaving(
+            cells=cells + pools.offered * clients,
+            mark=leaves[goes],
+            rank=rank.copy(),
+            is_first=True,
+        )
+        counts = np.bincount(cells // clients, weights=leaves[goes], minlength=len(pools.codes))
+        rank = rank + chunk.free
+        rank[pools.offered :] += counts.astype(np.int64)
+    return leaving
+
+
+_Flow = tuple[Ints, Mapping[int, Leaving]]
+
+
+def _layers(
+    group: Group,
+    pools: Pools,
+    lacking: Ints,
+    leaving: Mapping[int, Leaving],
+    room: Ints,
+) -> list[_Flow]:
+    """For each layer how many of each pool go to each cell, and the ranks of the chunks."""
+    cells = len(group.spread.sizes)
+    left = np.bincount(group.cells, weights=room, minlength=cells).astype(np.int64)
+    flows: list[_Flow] = []
+    for _ in range(pools.standbys):
+        flow = _flow(group, pools, lacking, left)
+        flows.append((flow, leaving))
+        left = left - flow.sum(axis=0)
+        lacking, leaving = _next_layer(pools, lacking, leaving, flow)
+        if not lacking.any():
+            break
+    return flows
+
+
+def _flow(group: Group, pools: Pools, lacking: Ints, room: Ints) -> Ints:
+    """Int [P, Q]: where the copies of each pool go; exact."""
+    cells = len(group.spread.sizes)
+    flow = np.zeros((pools.count, cells), dtype=np.int64)
+    wanting = np.flatnonzero(lacking).tolist()
+    if cells == 1 or not wanting:
+        flow[:, 0] = lacking
+        return flow
+    import networkx as nx  # noqa: PLC0415 a quarter of a second, where copies are spread only
+
+    price = _prices(group, pools, wanting)
+    above = _ABOVE * (1 + int(price[price < _WRONG].max(initial=0)))
+    graph: Any = nx.MultiDiGraph()
+    graph.add_node("all", demand=int(lacking.sum()))
+    for cell in range(cells):
+        if room[cell] > 0:
+            graph.add_edge(cell, "all", key="room", capacity=int(room[cell]), weight=0)
+        graph.add_edge(cell, "all", key="above", weight=above)
+    for row, pool in enumerate(wanting):
+        graph.add_node(("pool", pool), demand=-int(lacking[pool]))
+        for cell in range(cells):
+            graph.add_edge(("pool", pool), cell, key=0, weight=int(price[row, cell]))
+    _, flows = nx.network_simplex(graph)
+    for pool in wanting:
+        for cell, parts in flows["pool", pool].items():
+            flow[pool, cell] = sum(parts.values())
+    return flow
+
+
+def _prices(group: Group, pools: Pools, wanting: Sequence[int]) -> Ints:
+    """Int [wanting, Q]: traffic of a copy in a cell; far more where copies would be too near."""
+    cells = len(group.spread.sizes)
+    rack_of_cell = np.zeros(cells, dtype=np.int64)
+    rack_of_cell[group.cells] = group.rack_of
+    traffic = costs_of(group)[0] if group.has_rack_costs else 0
+    price = np.zeros((len(wanting), cells), dtype=np.int64)
+    dearest = 1 + traffic * int(group.changelogs.weight.max(initial=0))
+    for row, pool in enumerate(wanting):
+        held, kind, lacks = pools.look(pool)
+        if traffic and kind >= 0:
+            price[row] = traffic * group.changelogs.weight[kind][rack_of_cell]
+        _, best = group.spread.look(held, lacks)
+        wrong = np.ones(cells, dtype=np.bool_)
+        wrong[list(best)] = False
+        price[row] += wrong * (_WRONG * dearest)
+    return price
+
+
+def _next_layer(
+    pools: Pools, lacking: Ints, leaving: Mapping[int, Leaving], flow: Ints
+) -> tuple[Ints, Mapping[int, Leaving]]:
+    """Tasks that lack another copy after this layer: how many of each pool, chunk by chunk."""
+    after = np.full(flow.shape, -1, dtype=np.int64)
+    for pool in np.flatnonzero(lacking[: pools.offered]).tolist():
+        place, rest = divmod(pool, pools.classes * pools.standbys)
+        kind, lacks = divmod(rest, pools.standbys)
+        if lacks:
+            cells = np.arange(flow.shape[1])
+            code = pools.beside(np.full(len(cells), pools.codes[place]), cells)
+            after[pool] = pools.lacking(code, np.full(len(cells), kind), np.full(len(cells), lacks))
+    cut = np.zeros((flow.shape[0], flow.shape[1] + 1), dtype=np.int64)
+    np.cumsum(flow, axis=1, out=cut[:, 1:])
+    rank = np.zeros(pools.count, dtype=np.int64)
+    ends = [*[one.rank for one in leaving.values()][1:], lacking]
+    result = {}
+    nothing = np.zeros(0, dtype=np.int64)
+    known = after >= 0
+    for (chunk, one), end in zip(leaving.items(), ends, strict=True):
+        result[chunk] = Leaving(cells=nothing, mark=nothing, rank=rank.copy())
+        low = np.maximum(cut[:, :-1], one.rank[:, None])
+        count = np.maximum(np.minimum(cut[:, 1:], end[:, None]) - low, 0)
+        rank += np.bincount(after[known], weights=count[known], minlength=pools.count).astype(
+            np.int64
+        )
+    return rank, result
+
+
+def _laps(
+    group: Group, room: Ints, arriving: Ints, load: Ints
+) -> tuple[dict[tuple[int, int], Laps], int]:
+    """Laps of each cell, with more room than there is where more must go there."""
+    laps, above = {}, 0
+    for cell, count in enumerate(arriving.tolist()):
+        mine = np.where(group.cells == cell, room, 0)
+        extra = count - int(mine.sum())
+        if extra > 0:
+            above += extra
+            threads = np.where(group.cells == cell, group.capacity, 0)
+            full = np.where(group.cells == cell, load, 0) + mine
+            raised = fast_quotas(full, threads, int(full.sum()) + extra, at_least=full)
+            mine = mine + raised - full
+        laps[0, cell] = laps_of(mine, group.capacity, shift=1)
+    return laps, above
+
+
+def _dealing(
+    clients: int,
+    flow: Ints,
+    leaving: Mapping[int, Leaving],
+    laps: Mapping[tuple[int, int], Laps],
+    base: Ints,
+) -> Dealing:
+    cut = np.zeros((flow.shape[0], flow.shape[1] + 1), dtype=np.int64)
+    np.cumsum(flow, axis=1, out=cut[:, 1:])
+    return Dealing(
+        clients=clients,
+        pools=len(flow),
+        leaving=leaving,
+        cut=cut,
+        base=base[None, :] + np.cumsum(flow, axis=0) - flow,
+        block_of=np.zeros(len(flow), dtype=np.int64),
+        laps=laps,
+    )
+
+
+def predicted(
+    pools: Pools,
+    clients: int,
+    chunks: Sequence[ChunkCounts],
+    loose: Mapping[int, Ints],
+    held: Ints,
+) -> tuple[list[ChunkCounts], Ints]:
+    """Counts of copies after tasks have moved, from those before; without spread only.
+
+    Tasks that lacked one copy keep the one they leave behind: it is held now, no longer lacking.
+
+    Args:
+        pools: the pools; a single cell.
+        clients: C.
+        chunks: counts as if no task moved.
+        loose: by chunk, int [moves], the clients that such tasks leave.
+        held: int [C], copies as if no task moved.
+    """
+    changed = []
+    held = held.copy()
+    one = np.ones(1, dtype=np.int64)
+    first = int(pools.lacking(one, one - 1, one)[0])
+    place = int(np.searchsorted(pools.codes, 1))
+    for chunk in chunks:
+        more = loose[chunk.chunk]
+        held += np.bincount(more, minlength=clients)
+        keys = np.concatenate([chunk.keys, place * clients + more])
+        names, where = np.unique(keys, return_inverse=True)
+        weights = np.concatenate([chunk.counts, np.ones(len(more), dtype=np.int64)])
+        counts = np.bincount(where.reshape(-1), weights=weights).astype(np.int64)
+        free = chunk.free.copy()
+        free[first] -= len(more)
+        changed.append(replace(chunk, keys=names, counts=counts, free=free))
+    return changed, held

@@ -1,0 +1,135 @@
+"""What the driver and every worker know of a huge group: clients, settings, classes of racks.
+
+Nothing here grows with the number of tasks. Clients are numbered in the order of their ids, as in
+the core; a *class* is a distinct list of racks of a task's partitions, and a task's *pool* is what
+tells it from others where it may go: its subtopology, its class, or both.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor import AssignmentConfig, ClientInput, group_state
+from assignor.placement import Spread
+from encoding import TaskId
+from spark_assign.huge.worker.rows import Bools, Ints, Names, Rows
+
+STRATEGIES = ("high_availability", "sticky")
+# Kafka's defaults, by strategy: traffic cost, non-overlap cost.
+RACK_COSTS = {"high_availability": (10, 1), "sticky": (1, 10)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Classes:
+    """Classes of rack lists: which lists cost the same in every rack.
+
+    Attributes:
+        names: finds the number of a list by its hash.
+        class_of: int [lists], the class of each list.
+        weight: int [K, R], partitions of a task of the class without a replica in the rack.
+    """
+
+    names: Names
+    class_of: Ints
+    weight: Ints
+
+    def find(self, hashes: Ints) -> Ints:
+        """Int [B]: the class of each task; lists that are null are of class 0, which costs 0."""
+        found = self.names.find(hashes)
+        known: Ints = np.where(found >= 0, self.class_of[found], 0)
+        return known
+
+
+NO_CLASSES = Classes(
+    names=Names.of([]), class_of=np.zeros(1, dtype=np.int64), weight=np.zeros((1, 1), np.int64)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """A group without its tasks.
+
+    Attributes:
+        clients: C process ids, sorted.
+        names: finds a client's number by the hash of its id.
+        capacity: int [C], threads; all ones when no client has any.
+        rack_of: int [C], the rack of each client, where racks have costs; else zeros.
+        lacks_rack: bool [racks], the nameless one.
+        config: the settings, rack costs filled in.
+        strategy: sticky or high_availability.
+        spread: what keeps the copies of a task apart.
+        cells: int [C], the cell of each client in `spread`.
+        buckets: subtopologies are kept balanced by their number modulo this.
+        sources, changelogs: classes of the lists of racks.
+    """
+
+    clients: tuple[str, ...]
+    names: Names
+    capacity: Ints
+    rack_of: Ints
+    lacks_rack: Bools
+    config: AssignmentConfig
+    strategy: str
+    spread: Spread
+    cells: Ints
+    buckets: int
+    sources: Classes = NO_CLASSES
+    changelogs: Classes = NO_CLASSES
+
+    @property
+    def has_rack_costs(self) -> bool:
+        """Whether it matters from which rack a task reads."""
+        return len(self.lacks_rack) > 1
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether each subtopology is to stay balanced under rack costs."""
+        return self.config.rack_aware_assignment_strategy == "balance_subtopology"
+
+    @property
+    def standbys(self) -> int:
+        """Standbys of a task: as configured, or as many as clients allow."""
+        usable = int((self.capacity > 0).sum())
+        return max(0, min(self.config.num_standby_replicas, usable - 1))
+
+    @property
+    def blocks(self) -> int:
+        """Sets of pools that have room of their own: subtopologies where those are balanced."""
+        return self.buckets if self.has_rack_costs and self.is_balanced else 1
+
+    @property
+    def pools(self) -> int:
+        """Pools of stateful tasks; stateless ones have as many, after them."""
+        if not self.has_rack_costs:
+            return self.buckets
+        return self.blocks * len(self.sources.weight)
+
+    def pool_of(self, rows: Rows) -> Ints:
+        """Int [B]: the pool of each task."""
+        number = rows.subtopology % self.buckets
+        if self.has_rack_costs:
+            block = number if self.is_balanced else np.zeros_like(number)
+            number = block * len(self.sources.weight) + rows.source_class
+        return np.where(rows.stateful, number, number + self.pools)
+
+    def is_caught_up(self, rows: Rows) -> Bools:
+        """Bool [B, W]: copies within the acceptable recovery lag."""
+        hot: Bools = rows.copy_lag <= self.config.acceptable_recovery_lag
+        return hot & (rows.copy_client >= 0)
+
+    def starts_anywhere(self, rows: Rows) -> Bools:
+        """Bool [B]: tasks so small that a client without state counts as caught up."""
+        small: Bools = rows.ends <= self.config.acceptable_recovery_lag
+        return small
+
+
+def spread_of(
+    clients: list[ClientInput], config: AssignmentConfig, *, has_changelog_racks: bool
+) -> Spread:
+    """What keeps copies apart in a group of these clients."""
+    known: dict[TaskId, tuple[frozenset[str], ...]] | None = {} if has_changelog_racks else None
+    return Spread.of(
+        group_state(
+            tasks=(), stateful_tasks=(), clients=clients, config=config, changelog_racks=known
+        )
+    )

@@ -1,0 +1,144 @@
+"""One group for all workers together: its tasks and clients as rows, wherever it comes from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from assignor import AssignmentConfig, config_from_mapping, read_problem
+from assignor.config import setting_value
+from assignor.problems import parse_problem
+from assignor.stores import read_snapshot
+from spark_assign.tables import (
+    BY_NAME,
+    CLIENT,
+    GROUP,
+    TASK,
+    BadTable,
+    Batches,
+    Files,
+    Form,
+    Groups,
+    fitted,
+    group_batch,
+    read_groups,
+)
+
+SNAPSHOT_SUFFIX = ".bin"
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneGroup:
+    """A group in rows.
+
+    Attributes:
+        name: of the group.
+        tasks: a row per task (`schemas.TASK`), stored, sorted where this sorted them.
+        clients: a row per client (`schemas.CLIENT`).
+        config: its settings.
+    """
+
+    name: str
+    tasks: DataFrame
+    clients: DataFrame
+    config: AssignmentConfig
+
+
+def read_one_group(
+    spark: SparkSession,
+    path: str,
+    *,
+    name: str | None = None,
+    settings: tuple[tuple[str, object], ...] = (),
+    form: Form = "auto",
+) -> OneGroup:
+    """The group under a path.
+
+    Args:
+        spark: the session.
+        path: a state directory (`tasks/`, `clients/`), a snapshot of a plan store (`state.bin`), or
+            whatever `read_groups` reads.
+        name: which group, where there are several.
+        settings: win over the group's own.
+        form: as for `read_groups`.
+
+    Raises:
+        BadTable: no group or several, or it makes no sense.
+        ConfigError: a setting makes no sense.
+    """
+    files = Files(spark, path)
+    if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
+        tasks, clients = (spark.read.parquet(f"{path}/{part}") for part in ("tasks", "clients"))
+        if name is not None:
+            tasks, clients = (rows.where(f.col("name") == name) for rows in (tasks, clients))
+        return OneGroup(
+            name=name or path.rstrip("/").rpartition("/")[2],
+            tasks=fitted(tasks, TASK, what=f"{path}/tasks", as_stored=BY_NAME),
+            clients=fitted(clients, CLIENT, what=f"{path}/clients"),
+            config=config_from_mapping(dict(settings)),
+        )
+    if path.endswith(SNAPSHOT_SUFFIX):
+        if not files.exists(path):
+            raise BadTable(f"there is no {path}; a leader writes it when its group wants a plan")
+        nested = spark.read.format("binaryFile").load(path).mapInArrow(_snapshots, GROUP)
+    else:
+        nested = nested_groups(read_groups(spark, path, form=form))
+    nested = nested if name is None else nested.where(f.col("name") == name)
+    return in_rows(nested, settings=settings, what=path)
+
+
+def in_rows(
+    nested: DataFrame, *, settings: tuple[tuple[str, object], ...] = (), what: str
+) -> OneGroup:
+    """The only group of a table (`schemas.GROUP`) in rows, sorted by task and kept on disks.
+
+    Raises:
+        BadTable: no group or several.
+        ConfigError: a setting makes no sense.
+    """
+    kept = nested.persist(StorageLevel.DISK_ONLY)
+    heads = kept.select("name", "config").limit(_NAMES_SHOWN).collect()
+    if len(heads) != 1:
+        names = ", ".join(str(row.name) for row in heads)
+        raise BadTable(
+            f"{what} holds {f'several groups ({names}, ...)' if heads else 'no group'}; give one, "
+            "by --name, or place them with spark-assign batch"
+        )
+    texts = {key: text for key, text in (heads[0].config or {}).items() if text is not None}
+    own = {key: setting_value(key, text) for key, text in texts.items()}
+    order = ("subtopology", "partition")
+    tasks = kept.select(f.inline("tasks")).repartitionByRange(*order).sortWithinPartitions(*order)
+    return OneGroup(
+        name=heads[0].name,
+        tasks=tasks.persist(StorageLevel.DISK_ONLY),
+        clients=kept.select(f.inline("clients")),
+        config=config_from_mapping(own | dict(settings)),
+    )
+
+
+def nested_groups(groups: Groups) -> DataFrame:
+    """Groups as a table in the schema `schemas.GROUP`; problems are read, each by a worker.
+
+    A problem that makes no sense fails the job: it is for groups that are placed one by one.
+    """
+    return groups.frame.mapInArrow(_problems, GROUP) if groups.is_text else groups.frame
+
+
+def _problems(batches: Batches) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for line in batch.column("value").cast(pa.binary()).to_pylist():
+            data = parse_problem(line.decode("utf-8", errors="replace"))
+            problem = read_problem(data)
+            yield group_batch([(problem.name, problem.state)])
+
+
+def _snapshots(batches: Batches) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = zip(batch.column("path").to_pylist(), batch.column("content"), strict=True)
+        for path, content in rows:
+            snapshot = read_snapshot(content.as_py(), name=path)
+            yield group_batch([(snapshot.group, snapshot.state)])

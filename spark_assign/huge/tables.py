@@ -1,0 +1,205 @@
+"""A huge group without its tasks, from the tables: clients, settings, classes of racks."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sql
+
+from assignor import AssignmentConfig, ClientInput
+from spark_assign.huge.group import NO_CLASSES, Classes, Group, spread_of
+from spark_assign.huge.worker.actives import LEVELS
+from spark_assign.huge.worker.rows import NULL_HASH, Ints, Names
+from spark_assign.tables import BadTable
+
+# Counters of this many cells fit everywhere.
+_CELLS = 1 << 23
+_MOST_BUCKETS = 64
+# Lists of racks are classes; where there are more, they are no classes.
+_MOST_LISTS = 100_000
+_MOST_THREADS = 10**6
+
+
+class Member(NamedTuple):
+    """A row of the clients; Spark's own rows are slow to look into, and here are 100,000 of them.
+
+    Attributes:
+        client, threads, rack, tags: as in `schemas.CLIENT`.
+        hash: of its id, as workers see it.
+    """
+
+    client: str | None
+    threads: int | None
+    rack: str | None
+    tags: Mapping[str, str] | None
+    hash: int
+
+
+def group_of(
+    tasks: DataFrame, clients: DataFrame, config: AssignmentConfig, strategy: str
+) -> tuple[Group, tuple[str, ...]]:
+    """The group, and what the settings ask for in vain.
+
+    Args:
+        tasks: in the schema `schemas.TASK`; looked at only where racks have costs.
+        clients: in the schema `schemas.CLIENT`.
+        config: settings, rack costs filled in.
+        strategy: by name.
+
+    Raises:
+        BadTable: no clients, one twice, one without an id, threads out of range, too many lists of
+            racks.
+    """
+    rows = clients.select("client", "threads", "rack", "tags", sql.xxhash64("client").alias("hash"))
+    wanted = config.rack_aware_assignment_strategy
+    lists = _lists(tasks) if wanted != "none" else []
+    client, threads, rack, tags, hashes = (part.to_pylist() for part in rows.toArrow().columns)
+    maps = (None if pairs is None else dict(pairs) for pairs in tags)
+    members = list(map(Member, client, threads, rack, maps, hashes))
+    return made_of(members, lists, config, strategy)
+
+
+def made_of(
+    rows: Sequence[Member], lists: Sequence[Row], config: AssignmentConfig, strategy: str
+) -> tuple[Group, tuple[str, ...]]:
+    """The same from rows: clients with the hashes of their ids, and distinct pairs of rack lists.
+
+    Raises:
+        BadTable: as `group_of`.
+    """
+    members = sorted(rows, key=lambda row: row.client or "")
+    _check(members)
+    inputs = _inputs(members)
+    threads = np.array([one.threads for one in inputs], dtype=np.int64)
+    racks = sorted({one.rack for one in inputs if one.rack is not None})
+    sources = changelogs = NO_CLASSES
+    warnings = _too_few_standbys(config, threads)
+    has_logs = False
+    wanted = config.rack_aware_assignment_strategy
+    names: list[str | None] = [None]
+    if wanted != "none" and not racks:
+        warnings.append(f"{wanted} has no effect: no client says its rack; set client.rack")
+    elif wanted != "none":
+        has_logs = any(any(row.changelog_racks or ()) for row in lists)
+        has_sources = any(any(row.partition_racks or ()) for row in lists)
+        lacking = [one.process_id for one in inputs if one.rack is None]
+        if not has_sources:
+            warnings.append(f"{wanted} has no effect: no replica racks of source partitions known")
+        elif len(racks) > 1:
+            names = [*racks, *([None] if lacking else [])]
+            sources = _classes(lists, "partition_racks", "source", names)
+            changelogs = _classes(lists, "changelog_racks", "log", names)
+        if lacking:
+            warnings.append(
+                f"{len(lacking)} clients, the first {lacking[0]}, have no rack and keep what they "
+                f"have under {wanted}; set client.rack"
+            )
+    number = {name: place for place, name in enumerate(names)}
+    costs = len(names) > 1
+    kinds = len(sources.weight) if costs else 1
+    most = _CELLS // (LEVELS * 2 * len(inputs) * kinds)
+    group = Group(
+        clients=tuple(one.process_id for one in inputs),
+        names=Names.of([row.hash for row in members]),
+        capacity=threads if threads.any() else np.ones_like(threads),
+        rack_of=np.array([number[one.rack] if costs else 0 for one in inputs], dtype=np.int64),
+        lacks_rack=np.array([costs and name is None for name in names], dtype=np.bool_),
+        config=config,
+        strategy=strategy,
+        spread=(spread := spread_of(inputs, config, has_changelog_racks=has_logs)),
+        cells=np.array(spread.cells, dtype=np.int64),
+        buckets=max(1, min(_MOST_BUCKETS, most)),
+        sources=sources,
+        changelogs=changelogs,
+    )
+    return group, tuple(warnings)
+
+
+def _inputs(members: Sequence[Member]) -> list[ClientInput]:
+    return [
+        ClientInput(
+            process_id=row.client or "",
+            threads=1 if row.threads is None else row.threads,
+            rack=row.rack or None,
+            tags=tuple(sorted((row.tags or {}).items())),
+        )
+        for row in members
+    ]
+
+
+def _check(members: Sequence[Member]) -> None:
+    if not members:
+        raise BadTable("the clients: the table is empty; a group without clients has no plan")
+    seen: dict[int, str] = {NULL_HASH: ""}
+    before = None
+    for row in members:
+        if row.client is None or not row.client:
+            raise BadTable("the clients: column client is null in a row; give every client its id")
+        if row.client == before:
+            raise BadTable(f"the clients: {row.client} is there twice; merge the two rows")
+        if row.threads is not None and not 0 <= row.threads <= _MOST_THREADS:
+            raise BadTable(
+                f"the clients: {row.client} has threads {row.threads}; give 0 to {_MOST_THREADS}"
+            )
+        if row.hash in seen:
+            raise BadTable(
+                f"the clients: {row.client} and {seen[row.hash] or 'null'} have the same hash, "
+                "which happens once in ages; rename one of them"
+            )
+        before, seen[row.hash] = row.client, row.client
+
+
+def _too_few_standbys(config: AssignmentConfig, threads: Ints) -> list[str]:
+    usable = int((threads > 0).sum()) or len(threads)
+    asked = config.num_standby_replicas
+    if asked < usable:
+        return []
+    return [f"of {asked} standby replicas only {usable - 1} fit on {usable} clients; start more"]
+
+
+def _lists(tasks: DataFrame) -> list[Row]:
+    """The distinct pairs of lists, with their hashes."""
+    pairs = tasks.groupBy("partition_racks", "changelog_racks").count()
+    lists = (
+        pairs.select(
+            "partition_racks",
+            "changelog_racks",
+            sql.xxhash64("partition_racks").alias("source"),
+            sql.xxhash64("changelog_racks").alias("log"),
+        )
+        .limit(_MOST_LISTS + 1)
+        .collect()
+    )
+    if len(lists) > _MOST_LISTS:
+        raise BadTable(
+            f"the tasks: more than {_MOST_LISTS} different lists of racks; name racks, not "
+            "brokers, and each once, in one order"
+        )
+    return lists
+
+
+def _classes(
+    lists: Sequence[Row], column: str, hashed: str, racks: Sequence[str | None]
+) -> Classes:
+    """Lists of racks by what they cost; the first class costs nothing."""
+    by_hash: dict[int, list[list[str] | None]] = {}
+    for row in lists:
+        if row[column] is not None and by_hash.setdefault(row[hashed], row[column]) != row[column]:
+            raise BadTable(
+                f"the tasks: two lists in {column} have the same hash, which happens once in ages; "
+                "write one of them in another order"
+            )
+    ordered = sorted(by_hash.items(), key=lambda item: str(item[1]))
+    rows = [[0] * len(racks)]
+    for _, parts in ordered:
+        known = [frozenset(names) for names in parts if names]
+        rows.append(
+            [0 if rack is None else sum(rack not in names for names in known) for rack in racks]
+        )
+    weight, merged = np.unique(np.array(rows, dtype=np.int64), axis=0, return_inverse=True)
+    return Classes(
+        names=Names.of([number for number, _ in ordered]),
+        class_of=merged.reshape(-1)[1:].astype(np.int64) if ordered else np.zeros(1, np.int64),
+        weight=weight,
+    )

@@ -1,0 +1,1 @@
+"""Passes over the task rows of a huge group in the Python workers."""

@@ -1,0 +1,97 @@
+"""What the last pass writes: a row for every copy of every task, and what it costs."""
+
+import numpy as np
+import pyarrow as pa
+
+from assignor.placement import NOBODY
+from spark_assign.huge.group import Group
+from spark_assign.huge.worker.rows import Bools, Ints, Rows
+
+# What a batch of placements costs, in this order; only its first row says it.
+COSTS = (
+    "tasks",
+    "standbys",
+    "warmups",
+    "moved",
+    "restores",
+    "cold",
+    "active_traffic",
+    "standby_traffic",
+)
+_LIST = pa.list_(pa.int64())
+PLACED = pa.schema(
+    [
+        ("subtopology", pa.int32()),
+        ("partition", pa.int32()),
+        ("client", pa.string()),
+        ("role", pa.string()),
+        ("costs", _LIST),
+    ]
+)
+ROLES = pa.array(["active", "standby", "warmup"])
+
+
+def answer(
+    rows: Rows, group: Group, names: pa.Array, *, active: Ints, placed: Ints, warm: Ints
+) -> pa.RecordBatch:
+    """A batch in the schema `PLACED`; what it costs is told on the way.
+
+    Args:
+        rows: the tasks.
+        group: the group.
+        names: ids of the clients.
+        active: int [B], who runs each task.
+        placed: int [B, N], standbys, NOBODY where there is none.
+        warm: int [B, M], warm-ups, likewise.
+    """
+    size = len(active)
+    if placed.shape[1] + warm.shape[1]:
+        both = np.concatenate([active[:, None], placed, warm], axis=1)
+        is_there = both != NOBODY
+        is_there[:, 0] = True
+        index, column = np.nonzero(is_there)
+        client = both[index, column]
+        role = np.repeat([0, 1, 2], [1, placed.shape[1], warm.shape[1]])[column]
+    else:
+        index, client, role = np.arange(size), active, np.zeros(size, dtype=np.int64)
+    costs = _costs(rows, group, index, client, role)
+    columns = [
+        pa.array(rows.subtopology.astype(np.int32)[index]),
+        pa.array(rows.partition.astype(np.int32)[index]),
+        names.take(pa.array(client)),
+        ROLES.take(pa.array(role)),
+        pa.concat_arrays([pa.array([costs], _LIST), pa.nulls(len(index) - 1, _LIST)]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=PLACED)
+
+
+def _costs(rows: Rows, group: Group, index: Ints, client: Ints, role: Ints) -> list[int]:
+    """The numbers of `COSTS`."""
+    is_active = role == 0
+    owner = rows.owner[index]
+    moved = is_active & (owner != NOBODY) & (client != owner)
+    restored, cold = _restores(rows, group, index, client, is_active)
+    traffic = np.zeros(2, dtype=np.int64)
+    if group.has_rack_costs:
+        rack, others = group.rack_of[client], ~is_active
+        sources = group.sources.weight[rows.source_class[index], rack]
+        logs = group.changelogs.weight[rows.changelog_class[index], rack]
+        traffic[:] = sources[is_active].sum(), logs[others].sum()
+    counts = [*np.bincount(role, minlength=len(ROLES)), moved.sum(), restored.sum(), cold.sum()]
+    return [int(count) for count in (*counts, *traffic)]
+
+
+def _restores(
+    rows: Rows, group: Group, index: Ints, client: Ints, is_active: Bools
+) -> tuple[Bools, Bools]:
+    """Whether a copy is placed where no state was, and an active one where it is behind others."""
+    hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
+    has_hot = anywhere | hot.any(axis=1)
+    found, is_hot = np.zeros(len(index), np.bool_), np.zeros(len(index), np.bool_)
+    for column in range(rows.copy_client.shape[1]):
+        same = rows.copy_client[:, column][index] == client
+        found |= same
+        is_hot |= same & hot[:, column][index]
+    stateful = rows.stateful[index]
+    is_hot |= anywhere[index] & ~found
+    return stateful & ~found, stateful & is_active & ~is_hot & has_hot[index]

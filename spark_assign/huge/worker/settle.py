@@ -1,0 +1,195 @@
+"""`high_availability` in a worker: from where tasks belong to where they go now.
+
+A task runs on a client that is caught up as long as there is one, and its target warms up
+meanwhile; a standby that moves keeps its caught-up copy in the old place. Warm-ups beyond the
+standbys come out of `max.warmup.replicas` for the whole group: workers count them by urgency, the
+driver says how many of each kind and chunk are granted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assignor.placement import NOBODY
+from spark_assign.huge.group import Group
+from spark_assign.huge.worker.rows import Bools, Ints, Rows
+from spark_assign.huge.worker.slots import running_ranks
+
+# Kinds of warm-ups: stalled, standby, new, and how many copies are caught up; 64 of them.
+KINDS = 64
+_MOST_CAUGHT_UP = 7
+_LAST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Settling:
+    """A batch on its way.
+
+    Attributes:
+        active: int [B], who runs each task from now on.
+        placed: int [B, 2N + 1], copies besides it, NOBODY where there is none.
+        asked: int [B, 1 + N], copies that wait for a grant, NOBODY where there is none.
+        kind: int [B, 1 + N], of those.
+        is_followed: bool, whether a copy was placed that a follow-up rebalance waits for.
+    """
+
+    active: Ints
+    placed: Ints
+    asked: Ints
+    kind: Ints
+    is_followed: bool
+
+
+def settled(
+    rows: Rows, group: Group, *, home: Ints, target: Ints, standbys: Ints, load: Ints
+) -> Settling:
+    """Actives now, copies in place, and copies that are asked for.
+
+    Args:
+        rows: the tasks.
+        group: the group.
+        home: int [B], where stateful tasks run well, or NOBODY.
+        target: int [B], where tasks belong.
+        standbys: int [B, N], where standbys belong.
+        load: int [C], active tasks of each client, for choosing among caught-up ones.
+    """
+    hot, anywhere = group.is_caught_up(rows), group.starts_anywhere(rows)
+    active, target = _now(rows, group, home=home, target=target, hot=hot, load=load)
+    wanted = group.config.num_standby_replicas
+    _, lag_ok, _ = _look(rows, standbys, group, anywhere)
+    is_late = ~lag_ok & (standbys != NOBODY)
+    touched = rows.stateful & (active != target)
+    touched |= is_late.any(axis=1) & (hot.sum(axis=1) > 1)
+    belongs = np.where(touched[:, None] & (standbys == active[:, None]), NOBODY, standbys)
+    stay = np.where(touched[:, None] & is_late, NOBODY, belongs)
+    stand_ins = _stand_ins(
+        rows, group, hot=hot, active=active, target=target, belongs=belongs, wanted=wanted
+    )
+    places = np.maximum(wanted - (stay != NOBODY).sum(axis=1), 0)
+    stand_ins = np.where(np.arange(stand_ins.shape[1]) < places[:, None], stand_ins, NOBODY)
+    stand_ins[~touched] = NOBODY
+    goal = np.where(touched & (active != target), target, NOBODY)
+    late = np.where(touched[:, None] & is_late, belongs, NOBODY)
+    builds = np.concatenate([goal[:, None], late], axis=1)
+    clash = (builds[:, :, None] == np.concatenate([stay, stand_ins], axis=1)[:, None, :]).any(
+        axis=2
+    )
+    builds[clash] = NOBODY
+    is_new, _, is_stalled = _look(rows, builds, group, anywhere)
+    caught_up = np.minimum(hot.sum(axis=1), _MOST_CAUGHT_UP)[:, None]
+    is_standby = np.arange(builds.shape[1])[None, :] > 0
+    kind = is_stalled * 32 + is_standby * 16 + is_new * 8 + caught_up
+    order = np.lexsort((builds, np.where(builds == NOBODY, _LAST, kind // 8)), axis=1)
+    builds, kind = (np.take_along_axis(table, order, axis=1) for table in (builds, kind))
+    free = np.maximum(places - (stand_ins != NOBODY).sum(axis=1), 0)
+    is_free = (builds != NOBODY) & (np.arange(builds.shape[1]) < free[:, None])
+    waits_for = is_free & (kind & 16 == 0) & (kind & 32 == 0)
+    return Settling(
+        active=active,
+        placed=np.concatenate([stay, stand_ins, np.where(is_free, builds, NOBODY)], axis=1),
+        asked=np.where(is_free, NOBODY, builds),
+        kind=kind.astype(np.int64),
+        is_followed=bool(waits_for.any()),
+    )
+
+
+def _now(
+    rows: Rows, group: Group, *, home: Ints, target: Ints, hot: Bools, load: Ints
+) -> tuple[Ints, Ints]:
+    """Who runs each task: the target when it is ready, else the home, else who is caught up.
+
+    And the targets, for a task that starts sooner elsewhere from nothing belongs there.
+    """
+    at_target = (rows.copy_client == target[:, None]) & (rows.copy_client >= 0)
+    ready = np.where(
+        at_target.any(axis=1), (at_target & hot).any(axis=1), group.starts_anywhere(rows)
+    )
+    ready |= (target == home) | ~rows.stateful
+    now = np.where(ready, target, home)
+    waiting = np.flatnonzero(now == NOBODY)
+    if len(waiting):
+        client = rows.copy_client[waiting]
+        able = hot[waiting] & np.append(group.capacity > 0, np.False_)[client]
+        share = np.append(load / np.maximum(group.capacity, 1), 0.0)[client]
+        place = np.lexsort((client, share, ~able), axis=1)[:, 0]
+        lines = np.arange(len(waiting))
+        is_able = able[lines, place]
+        now[waiting] = np.where(is_able, client[lines, place], target[waiting])
+        late = waiting[~is_able & group.starts_anywhere(rows)[waiting]]
+        now[late] = _fresh(rows, group, late, target[late])
+        target = target.copy()
+        target[late] = now[late]
+    return now, target
+
+
+def _fresh(rows: Rows, group: Group, index: Ints, target: Ints) -> Ints:
+    """Int [M]: a client without a copy, for tasks that start sooner from nothing than from theirs.
+
+    The next one behind the target that has threads; the target where all have copies.
+    """
+    usable = np.flatnonzero(group.capacity > 0)
+    behind = np.arange(1, rows.copy_client.shape[1] + 2)
+    places = np.searchsorted(usable, target)[:, None] + behind[None, :]
+    client = usable[places % len(usable)]
+    is_free = ~(client[:, :, None] == rows.copy_client[index][:, None, :]).any(axis=2)
+    first = client[np.arange(len(index)), is_free.argmax(axis=1)]
+    return np.where(is_free.any(axis=1), first, target)
+
+
+def _look(rows: Rows, clients: Ints, group: Group, anywhere: Bools) -> tuple[Bools, Bools, Bools]:
+    """Of each client in a matrix: is there no copy, is it caught up, is it stalled."""
+    shape = clients.shape
+    found, is_hot = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    is_stalled = np.zeros(shape, dtype=np.bool_)
+    hot = group.is_caught_up(rows)
+    for column in range(rows.copy_client.shape[1]):
+        client = rows.copy_client[:, column][:, None]
+        same = (clients == client) & (client >= 0)
+        found |= same
+        is_hot |= same & hot[:, column][:, None]
+        is_stalled |= same & rows.copy_stalled[:, column][:, None]
+    return ~found, np.where(found, is_hot, anywhere[:, None]), is_stalled
+
+
+def _stand_ins(
+    rows: Rows, group: Group, *, hot: Bools, active: Ints, target: Ints, belongs: Ints, wanted: int
+) -> Ints:
+    """Int [B, N]: caught-up copies that may stand in for others, the nearest first."""
+    client = rows.copy_client
+    able = hot & np.append(group.capacity > 0, np.False_)[client]
+    able &= (client != active[:, None]) & (client != target[:, None])
+    able &= ~(client[:, :, None] == belongs[:, None, :]).any(axis=2)
+    order = np.lexsort((client, rows.copy_lag, ~able), axis=1)[:, :wanted]
+    chosen = np.take_along_axis(client, order, axis=1)
+    result = np.full((len(active), wanted), NOBODY, dtype=np.int64)
+    result[:, : chosen.shape[1]] = np.where(np.take_along_axis(able, order, axis=1), chosen, NOBODY)
+    return result
+
+
+def granted(settling: Settling, grants: Ints, seen: Ints) -> Ints:
+    """Int [B, 1 + N]: copies asked for that are granted; brings `seen` up to date.
+
+    Args:
+        settling: the batch.
+        grants: int [KINDS], how many of each kind this chunk gets.
+        seen: int [KINDS], how many have been asked for so far; changed.
+    """
+    asked = settling.asked
+    rows, columns = np.nonzero(asked != NOBODY)
+    kinds = settling.kind[rows, columns]
+    ranks = running_ranks(kinds, seen)
+    given = np.full_like(asked, NOBODY)
+    is_given = ranks < grants[kinds]
+    given[rows[is_given], columns[is_given]] = asked[rows[is_given], columns[is_given]]
+    return given
+
+
+def share_grants(asked: dict[int, Ints], budget: int) -> dict[int, Ints]:
+    """By chunk, int [KINDS]: the most urgent kinds first, chunks in their order."""
+    grants = {chunk: np.zeros(KINDS, dtype=np.int64) for chunk in asked}
+    for kind in range(KINDS):
+        for chunk, counts in asked.items():
+            given = min(budget, int(counts[kind]))
+            grants[chunk][kind] = given
+            budget -= given
+    return grants

@@ -1,0 +1,345 @@
+"""From the columns of a batch of groups to group states, without an object per task.
+
+Every check and every look-up is done once for the whole batch: rows are sorted, names become
+numbers, and a group is a slice. What makes no sense is a `Reject` with column, row and value, and
+costs its own group only.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from assignor import AssignmentConfig, ConfigError, GroupState, config_from_mapping
+from assignor.config import setting_value
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY, lag_warnings
+from encoding import TaskId
+from spark_assign.tables.checks import (
+    Checks,
+    Reject,
+    flat,
+    nulls,
+    numbers,
+    racks_of,
+    ranks_of,
+    repeats,
+)
+
+_THREADS_MAX = 10**6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Raw:
+    """A batch as it came: flat arrays, the row of each element, names as ranks among all names."""
+
+    checks: Checks
+    tasks: Any
+    task_start: Any
+    task_rows: Any
+    clients: Any
+    client_start: Any
+    client_rows: Any
+    copies: Any
+    copy_start: Any
+    client_ranks: Any
+    owner_ranks: Any
+    copy_ranks: Any
+    by_rank: list[str]
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, checks: Checks) -> "_Raw":
+        tasks, task_start = flat(batch.column("tasks"))
+        clients, client_start = flat(batch.column("clients"))
+        copies, copy_start = flat(tasks.field("copies"))
+        ranks, by_rank = ranks_of(
+            clients.field("client"), tasks.field("owner"), copies.field("client")
+        )
+        rows = np.arange(batch.num_rows)
+        return cls(
+            checks=checks,
+            tasks=tasks,
+            task_start=task_start,
+            task_rows=np.repeat(rows, np.diff(task_start)),
+            clients=clients,
+            client_start=client_start,
+            client_rows=np.repeat(rows, np.diff(client_start)),
+            copies=copies,
+            copy_start=copy_start,
+            client_ranks=ranks[0],
+            owner_ranks=ranks[1],
+            copy_ranks=ranks[2],
+            by_rank=by_rank,
+        )
+
+
+def states_of(
+    batch: pa.RecordBatch, *, settings: tuple[tuple[str, object], ...] = ()
+) -> Iterator[tuple[str, GroupState | Reject]]:
+    """The groups of a batch in the schema `schemas.GROUP`, one after another.
+
+    Args:
+        batch: the rows.
+        settings: Kafka-style settings that win over the rows' own.
+    """
+    names = [name or "" for name in batch.column("name").to_pylist()]
+    checks, rows = Checks(names), range(len(names))
+    unnamed = np.array([not name for name in names], dtype=np.bool_)
+    checks.add(unnamed, rows, "name", lambda _: None, "give the group a name")
+    raw = _Raw.of(batch, checks)
+    is_empty = np.diff(raw.client_start) == 0
+    checks.add(is_empty, rows, "clients", lambda _: None, "a group needs a client")
+    clients = _sorted_clients(raw)
+    order = _check_tasks(raw)
+    tasks = _sorted_tasks(raw, order, clients)
+    copies = _sorted_copies(raw, order, clients)
+    configs = batch.column("config").to_pylist()
+    for row, name in enumerate(names):
+        if row not in checks.rejects:
+            try:
+                config = _config(tuple(sorted(configs[row] or ())), settings)
+            except ConfigError as error:
+                checks.one(row, "config", dict(configs[row]), str(error))
+        if row in checks.rejects:
+            yield name, checks.rejects[row]
+            continue
+        part = slice(int(raw.task_start[row]), int(raw.task_start[row + 1]))
+        mine = slice(int(raw.client_start[row]), int(raw.client_start[row + 1]))
+        state = GroupState(
+            **tasks.columns(part), **copies.columns(part), **clients.columns(mine), config=config
+        )
+        yield name, replace(state, warnings=lag_warnings(state))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clients:
+    """Clients of all rows, by row and id.
+
+    Attributes:
+        start: int [rows + 1], the slice of each row.
+        ids: client ids in that order.
+        keys: int, row * width + rank of the id + 1; ascending.
+        width: how many ranks there are, and one.
+        table: the struct array, sorted likewise.
+    """
+
+    start: Any
+    ids: list[str]
+    keys: Any
+    width: int
+    table: Any
+
+    def index(self, rows: Any, ranks: Any) -> Any:
+        """Number of a client within its row; NOBODY where the row has none of that rank."""
+        wanted = rows * self.width + ranks + 1
+        place = np.searchsorted(self.keys, wanted)
+        found = place < len(self.keys)
+        found[found] = self.keys[place[found]] == wanted[found]
+        found &= ranks >= 0
+        return np.where(found, place - self.start[rows], NOBODY)
+
+    def columns(self, mine: slice) -> dict[str, Any]:
+        """What a state says of its clients."""
+        table = self.table.slice(mine.start, mine.stop - mine.start)
+        return {
+            "clients": tuple(self.ids[mine]),
+            "threads": numbers(table.field("threads"), 1).astype(np.int64),
+            "racks": tuple(rack or None for rack in table.field("rack").to_pylist()),
+            "tags": tuple(_tags(given) for given in table.field("tags").to_pylist()),
+        }
+
+
+def _sorted_clients(raw: _Raw) -> _Clients:
+    checks, rows, names = raw.checks, raw.client_rows, raw.clients.field("client")
+    checks.add(nulls(raw.clients), rows, "clients", _no_value, "a client is null; leave it out")
+    checks.add(raw.client_ranks < 0, rows, "clients.client", _no_value, "a client needs an id")
+    counts = numbers(raw.clients.field("threads"), 1)
+    checks.add(
+        (counts < 0) | (counts > _THREADS_MAX),
+        rows,
+        "clients.threads",
+        lambda place: counts[place],
+        f"give a whole number, 0 to {_THREADS_MAX}",
+    )
+    # Rank -1, of a client without an id, must stay within its row.
+    width = len(raw.by_rank) + 1
+    keys = rows * width + raw.client_ranks + 1
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    ids = names.take(pa.array(order)).to_pylist()
+    checks.add(
+        repeats(keys),
+        rows[order],
+        "clients.client",
+        lambda place: ids[place],
+        "the client is given twice; merge the two",
+    )
+    table = raw.clients.take(pa.array(order))
+    return _Clients(start=raw.client_start, ids=ids, keys=keys, width=width, table=table)
+
+
+def _no_value(_: int) -> None:
+    """Of a value that is null."""
+
+
+def _check_tasks(raw: _Raw) -> Any:
+    """The order of all tasks by row, subtopology and partition."""
+    checks, rows = raw.checks, raw.task_rows
+    checks.add(nulls(raw.tasks), rows, "tasks", _no_value, "a task is null; leave it out")
+    for name in ("subtopology", "partition", "stateful"):
+        column = raw.tasks.field(name)
+        expected = "give true or false" if name == "stateful" else "give a whole number"
+        checks.add(nulls(column), rows, f"tasks.{name}", _no_value, expected)
+    subtopology, partition = (
+        numbers(raw.tasks.field(name), 0) for name in ("subtopology", "partition")
+    )
+    below = "numbers start at 0"
+    checks.add(subtopology < 0, rows, "tasks.subtopology", lambda p: subtopology[p], below)
+    checks.add(partition < 0, rows, "tasks.partition", lambda p: partition[p], below)
+    order = np.lexsort((partition, subtopology, rows))
+    first, second = subtopology[order], partition[order]
+    checks.add(
+        repeats(rows[order], first, second),
+        rows[order],
+        "tasks",
+        lambda place: f"{first[place]}_{second[place]}",
+        "the task is given twice; a task has one row",
+    )
+    return order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tasks:
+    """Columns of all tasks, sorted."""
+
+    subtopology: Any
+    partition: Any
+    stateful: Any
+    owner: Any
+    ends: Any
+    weights: Any
+    has_weight: Any
+    partition_racks: Any
+    changelog_racks: Any
+
+    def columns(self, part: slice) -> dict[str, Any]:
+        """What a state says of its tasks."""
+        subtopology = self.subtopology[part]
+        return {
+            "tasks": tuple(map(TaskId, subtopology.tolist(), self.partition[part].tolist())),
+            "stateful": self.stateful[part],
+            "subtopology": subtopology,
+            "owner": self.owner[part],
+            "end_offset_sums": self.ends[part],
+            "weights": self.weights[part] if self.has_weight[part].any() else None,
+            "partition_racks": racks_of(self.partition_racks, part),
+            "changelog_racks": racks_of(self.changelog_racks, part),
+        }
+
+
+def _sorted_tasks(raw: _Raw, order: Any, clients: _Clients) -> _Tasks:
+    checks, rows, tasks = raw.checks, raw.task_rows, raw.tasks
+    owner = clients.index(rows, raw.owner_ranks)
+    checks.add(
+        (raw.owner_ranks >= 0) & (owner == NOBODY),
+        rows,
+        "tasks.owner",
+        lambda place: raw.by_rank[raw.owner_ranks[place]],
+        "the group has no such client; add it, or leave owner null",
+    )
+    ends = numbers(tasks.field("end_offset_sum"), LAG_UNKNOWN)
+    checks.add(ends < 0, rows, "tasks.end_offset_sum", lambda p: ends[p], "it is 0 or more")
+    weights = numbers(tasks.field("weight"), 1.0)
+    checks.add(
+        ~((weights > 0) & np.isfinite(weights)),
+        rows,
+        "tasks.weight",
+        lambda place: weights[place],
+        "weights are above 0",
+    )
+    return _Tasks(
+        subtopology=numbers(tasks.field("subtopology"), 0)[order].astype(np.int64),
+        partition=numbers(tasks.field("partition"), 0)[order],
+        stateful=numbers(tasks.field("stateful"), False)[order],  # noqa: FBT003 a value, no switch
+        owner=owner[order],
+        ends=ends[order],
+        weights=weights[order],
+        has_weight=~nulls(tasks.field("weight"))[order],
+        partition_racks=tasks.field("partition_racks").take(pa.array(order)),
+        changelog_racks=tasks.field("changelog_racks").take(pa.array(order)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Copies:
+    """Copies of all tasks, by task and client; `start` is by sorted task."""
+
+    start: Any
+    client: Any
+    lag: Any
+    stalled: Any
+
+    def columns(self, part: slice) -> dict[str, Any]:
+        """What a state says of the copies of these tasks."""
+        start = self.start[part.start : part.stop + 1]
+        held = slice(int(start[0]), int(start[-1]))
+        return {
+            "copy_start": start - start[0],
+            "copy_client": self.client[held],
+            "copy_lag": self.lag[held],
+            "copy_stalled": self.stalled[held],
+        }
+
+
+def _sorted_copies(raw: _Raw, order: Any, clients: _Clients) -> _Copies:
+    place_of = np.empty(len(order), dtype=np.int64)
+    place_of[order] = np.arange(len(order))
+    given = np.repeat(np.arange(len(order)), np.diff(raw.copy_start))
+    rows, task, ranks = raw.task_rows[given], place_of[given], raw.copy_ranks
+    client = clients.index(rows, ranks)
+    raw.checks.add(
+        client == NOBODY,
+        rows,
+        "tasks.copies.client",
+        lambda place: raw.by_rank[ranks[place]] if ranks[place] >= 0 else None,
+        "the group has no such client; add it, or leave the copy out",
+    )
+    lag = numbers(raw.copies.field("lag"), LAG_UNKNOWN)
+    raw.checks.add(
+        lag < LAG_RUNNING,
+        rows,
+        "tasks.copies.lag",
+        lambda place: lag[place],
+        "a lag is -1 (running), null (unknown), or 0 and more",
+    )
+    by_task = np.lexsort((client, task))
+    task, client, rows = task[by_task], client[by_task], rows[by_task]
+    raw.checks.add(
+        repeats(task, client),
+        rows,
+        "tasks.copies.client",
+        lambda place: clients.ids[clients.start[rows[place]] + client[place]],
+        "the client is given twice for one task; it has one copy",
+    )
+    return _Copies(
+        start=np.searchsorted(task, np.arange(len(order) + 1)).astype(np.int64),
+        client=client,
+        lag=lag[by_task],
+        stalled=numbers(raw.copies.field("stalled"), False)[by_task],  # noqa: FBT003 as above
+    )
+
+
+@lru_cache(maxsize=256)
+def _config(
+    given: tuple[tuple[str, str | None], ...], settings: tuple[tuple[str, object], ...]
+) -> AssignmentConfig:
+    own = {name: setting_value(name, text) for name, text in given if text is not None}
+    return config_from_mapping(own | dict(settings))
+
+
+def _tags(given: Mapping[str, str] | list[tuple[str, str]] | None) -> tuple[tuple[str, str], ...]:
+    if not given:
+        return ()
+    return tuple(sorted((key, value or "") for key, value in dict(given).items()))

@@ -1,0 +1,89 @@
+"""The few operations of a Hadoop file system that reading and committing need."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_assign.tables.errors import OutputInTheWay
+
+_LISTED = 1_000
+_DEPTH = 8
+
+
+class Files:
+    """The file system that a path lies on (`hdfs://`, `s3a://`, plain)."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        """Open the file system that `path` lies on."""
+        self.spark = spark
+        # PySpark has no file system of its own; the JVM's is what Spark itself writes with.
+        self._jvm: Any = spark._jvm  # noqa: SLF001 see above
+        conf = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 see above
+        self._fs = self._path(path).getFileSystem(conf)
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+        return bool(self._fs.exists(self._path(path)))
+
+    def make(self, path: str) -> None:
+        """Make a directory and its parents."""
+        self._fs.mkdirs(self._path(path))
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a whole directory, if it is there."""
+        self._fs.delete(self._path(path), True)  # noqa: FBT003 a Java method has no keywords
+
+    def data_files(self, path: str) -> list[str]:
+        """Names of files with rows under a path or glob, sorted; some of them where there are many.
+
+        Names that start with `_` or `.` are no rows.
+        """
+        found: list[str] = []
+        todo = [(status, 0) for status in self._fs.globStatus(self._path(path)) or ()]
+        while todo and len(found) < _LISTED:
+            status, depth = todo.pop()
+            name = str(status.getPath().getName())
+            if depth and name.startswith(("_", ".")):
+                continue
+            if status.isFile():
+                found.append(name)
+            elif depth < _DEPTH:
+                todo += [(one, depth + 1) for one in self._fs.listStatus(status.getPath())]
+        return sorted(found)
+
+    def lift(self, path: str) -> None:
+        """Move everything in a directory to its parent, and remove it."""
+        parent = path.rpartition("/")[0]
+        for status in self._fs.listStatus(self._path(path)):
+            name = str(status.getPath().getName())
+            self.rename(f"{path}/{name}", f"{parent}/{name}")
+        self.delete(path)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a directory a name that nothing has.
+
+        Raises:
+            OutputInTheWay: something has it, or the file system refused.
+        """
+        # Hadoop would move `old` into an existing `new`.
+        if self.exists(new) or not self._fs.rename(self._path(old), self._path(new)):
+            raise OutputInTheWay(f"{old} cannot become {new}; is another job writing it?")
+
+    def write(self, path: str, text: str) -> None:
+        """Write a small text file, over an old one."""
+        stream = self._fs.create(self._path(path), True)  # noqa: FBT003 as above
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+
+    def read(self, path: str, limit: int = 1 << 16) -> str:
+        """The start of a small text file, `limit` bytes at most."""
+        stream = self._fs.open(self._path(path))
+        try:
+            return bytes(stream.readNBytes(limit)).decode("utf-8", errors="replace")
+        finally:
+            stream.close()

@@ -1,0 +1,126 @@
+"""Where groups come from: Parquet, JSON lines, a state directory, or any DataFrame.
+
+What a path holds is told by the names of its files. Columns are checked before anything runs.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
+
+from spark_assign.tables.errors import BadTable
+from spark_assign.tables.files import Files
+from spark_assign.tables.places import with_lines, with_rows
+from spark_assign.tables.schemas import CLIENT, GROUP, TASK, fitted
+
+Form = Literal["auto", "parquet", "jsonl"]
+_ENDINGS = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl"}
+_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
+# Bytes of a problem's text for each of its tasks, when nothing better is known.
+_BYTES_PER_TASK = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """A table of groups.
+
+    Attributes:
+        frame: in the schema `schemas.GROUP`, or with a text column `value`, a problem a row; read
+            from files also with a column `_place` (`places`).
+        is_text: which of the two.
+    """
+
+    frame: DataFrame
+    is_text: bool
+
+    def tasks(self) -> Column:
+        """How many tasks a group has; of a text an estimate."""
+        if self.is_text:
+            return (f.length("value") / f.lit(_BYTES_PER_TASK)).cast("long")
+        return f.coalesce(f.size("tasks.subtopology"), f.lit(0)).cast("long")
+
+
+def read_groups(spark: SparkSession, path: str, *, form: Form = "auto") -> Groups:
+    """The groups under a path.
+
+    Args:
+        spark: the session.
+        path: a file, a directory or a glob; a directory with `tasks` and `clients` in it is a state
+            directory, whose rows have a column `name` for their group.
+        form: what the files are, where their names do not tell.
+
+    Raises:
+        BadTable: nothing is there, files of two kinds are, or a column is missing or of another
+            type.
+    """
+    files = Files(spark, path)
+    if files.exists(f"{path}/tasks") and files.exists(f"{path}/clients"):
+        return from_rows(
+            spark.read.parquet(f"{path}/tasks"), spark.read.parquet(f"{path}/clients"), what=path
+        )
+    if (form_of(spark, path) if form == "auto" else form) == "jsonl":
+        return Groups(frame=with_lines(spark.read.text(path)), is_text=True)
+    return Groups(
+        frame=with_rows(fitted(spark.read.parquet(path), GROUP, what=path)), is_text=False
+    )
+
+
+def from_table(frame: DataFrame, *, what: str = "the table of groups") -> Groups:
+    """Groups from a table with one row per group (`schemas.GROUP`).
+
+    Raises:
+        BadTable: a column is missing or of another type.
+    """
+    return Groups(frame=fitted(frame, GROUP, what=what), is_text=False)
+
+
+def from_rows(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") -> Groups:
+    """Groups from one row per task and one per client, each with a column `name` for its group.
+
+    Raises:
+        BadTable: a column is missing or of another type.
+    """
+    name = GROUP["name"]
+    tasks = fitted(tasks, _named(name, TASK), what=f"{what}, tasks")
+    clients = fitted(clients, _named(name, CLIENT), what=f"{what}, clients")
+    nested = tasks.groupBy("name").agg(
+        f.collect_list(f.struct(*TASK.names)).alias("tasks"),
+    )
+    members = clients.groupBy("name").agg(
+        f.collect_list(f.struct(*CLIENT.names)).alias("clients"),
+    )
+    # Tasks of a group without clients must be rejected, and not lost.
+    frame = nested.join(members, "name", "full_outer")
+    empty = f.lit(None).cast(GROUP["config"].dataType)
+    return Groups(
+        frame=frame.select("name", empty.alias("config"), "tasks", "clients"), is_text=False
+    )
+
+
+def _named(name: StructField, rows: StructType) -> StructType:
+    return StructType([name, *rows.fields])
+
+
+def form_of(spark: SparkSession, path: str) -> str:
+    """Whether a path holds "parquet" or "jsonl", by the names of its files.
+
+    Raises:
+        BadTable: it holds neither, or both.
+    """
+    names = Files(spark, path).data_files(path)
+    if not names:
+        raise BadTable(f"no file with rows under {path}; give Parquet or JSON lines")
+    forms = {_ending(name) for name in names}
+    unknown = next((name for name in names if _ending(name) is None), None)
+    if unknown is not None:
+        raise BadTable(f"{unknown} is neither .parquet nor .jsonl; say what it is with --in-format")
+    if len(forms) > 1:
+        raise BadTable(f"{path} holds both Parquet and JSON lines; give one of them, as a glob")
+    return forms.pop() or ""
+
+
+def _ending(name: str) -> str | None:
+    bare = name.removesuffix(next((end for end in _PACKED if name.endswith(end)), ""))
+    return next((form for end, form in _ENDINGS.items() if bare.endswith(end)), None)

@@ -1,0 +1,110 @@
+"""What if: every scenario for every group, a row for each thing that may happen.
+
+A worker lets each case happen to the group's state and plays it until it has settled. Where there
+are few groups, the cases of one are dealt to several workers.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
+
+from assignor import named_strategy
+from spark_assign.tables import (
+    Batches,
+    Groups,
+    Kernel,
+    Options,
+    Read,
+    Reject,
+    balanced,
+    problem_reader,
+    size_classes,
+    table_reader,
+)
+from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures
+from spark_assign.whatif.scenarios import Scenario, case_of, subjects
+
+_SLICES_MAX = 64
+_TASKS_PER_CORE = 4
+WHATIF = StructType(
+    [
+        *[StructField(name, StringType()) for name in ("name", "scenario", "subject")],
+        *[StructField(name, LongType()) for name in COUNTED],
+        *[StructField(name, DoubleType()) for name in LOADS],
+        StructField("settled", BooleanType()),
+        StructField("error", StringType()),
+    ]
+)
+_ARROW = pa.schema(
+    [
+        *[pa.field(name, pa.string()) for name in ("name", "scenario", "subject")],
+        *[pa.field(name, pa.int64()) for name in COUNTED],
+        *[pa.field(name, pa.float64()) for name in LOADS],
+        pa.field("settled", pa.bool_()),
+        pa.field("error", pa.string()),
+    ]
+)
+
+
+def what_if(
+    groups: Groups,
+    scenarios: tuple[Scenario, ...],
+    options: Options,
+    *,
+    restore_rate: int = RESTORE_RATE,
+) -> DataFrame:
+    """A row for each group, scenario and subject, in the schema `WHATIF`.
+
+    Args:
+        groups: the groups as they are.
+        scenarios: what may happen.
+        options: how groups are placed.
+        restore_rate: records a second that a thread restores, for the model of time.
+    """
+    spark = groups.frame.sparkSession
+    cores = spark.sparkContext.defaultParallelism
+    classes = size_classes(groups)
+    count = max(1, sum(one.groups for one in classes))
+    slices = min(_SLICES_MAX, -(-cores * _TASKS_PER_CORE // count))
+    rows = balanced(groups, classes, cores=cores)
+    if slices > 1:
+        parts = f.sequence(f.lit(0), f.lit(slices - 1))
+        rows = groups.frame.withColumn("_slice", f.explode(parts)).repartition(count * slices)
+    read = problem_reader(options) if groups.is_text else table_reader(options)
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
+    return rows.mapInArrow(_kernel(read, scenarios, options, slices, restore_rate), WHATIF)
+
+
+def _kernel(
+    read: Read,
+    scenarios: tuple[Scenario, ...],
+    options: Options,
+    slices: int,
+    restore_rate: int,
+) -> Kernel:
+    def play_all(batches: Batches) -> Iterator[pa.RecordBatch]:
+        strategy = named_strategy(options.strategy)
+        for batch in batches:
+            mine = batch.column("_slice").to_pylist() if slices > 1 else [0] * batch.num_rows
+            for part, (name, state) in zip(mine, read(batch), strict=True):
+                rows = []
+                if isinstance(state, Reject):
+                    if part == 0:
+                        rows.append(
+                            {"name": name, "scenario": "now", "subject": "", "error": str(state)}
+                        )
+                else:
+                    cases = [(s, one) for s in scenarios for one in subjects(s, state)]
+                    for scenario, subject in cases[part::slices]:
+                        case = case_of(scenario, subject, state, strategy)
+                        rows.append(
+                            {"name": name, "scenario": str(scenario), "subject": subject}
+                            | measures(case, restore_rate=restore_rate)
+                            | {"error": case.error or None}
+                        )
+                yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+
+    return play_all

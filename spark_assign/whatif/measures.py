@@ -1,0 +1,112 @@
+"""What a case costs: moves, restores, load, traffic, and time by a stated model.
+
+The model of time: a client restores its copies at `restore_rate` records a second for each of its
+threads, all clients at once; the next rebalance comes when all copies are there, and not before the
+probing rebalance interval has passed. Actives that were placed behind do not process until then.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assignor import GroupState, TaskAssignment, traffic_of
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN
+from assignor.problems import Round, totals
+from spark_assign.whatif.scenarios import Case
+
+RESTORE_RATE = 50_000
+COUNTED = (
+    *("rounds", "handoffs", "takeovers", "stateless_moves", "restores", "cold", "warmups_max"),
+    *("restored_records", "outage_ms", "converge_ms", "active_cross_rack", "standby_cross_rack"),
+)
+LOADS = ("peak_load", "load_max", "load_mean")
+_Longs = npt.NDArray[np.int64]
+
+
+def measures(case: Case, *, restore_rate: int = RESTORE_RATE) -> dict[str, Any]:
+    """Numbers of one case by the names of `COUNTED` and `LOADS`, and whether it settled.
+
+    Args:
+        case: played; of one that cannot happen there are none.
+        restore_rate: records a second that one thread restores.
+    """
+    if not case.rounds:
+        return {}
+    last = case.rounds[-1]
+    times = [_times_ms(one, restore_rate) for one in case.rounds]
+    interval = last.state.config.probing_rebalance_interval_ms
+    waits = [max(everything, interval) for _, everything in times[:-1]]
+    active, standby = cross_rack(last.state, last.assignment)
+    load = _load(last.state, last.assignment)
+    return {
+        **totals(list(case.rounds)),
+        "restored_records": sum(int(records_to_restore(one)[1].sum()) for one in case.rounds),
+        "outage_ms": max(outage for outage, _ in times),
+        "converge_ms": sum(waits) + times[-1][1],
+        "active_cross_rack": active,
+        "standby_cross_rack": standby,
+        "load_max": round(float(load.max()), 3),
+        "load_mean": round(float(load.mean()), 3),
+        "settled": not last.assignment.followup,
+    }
+
+
+def records_to_restore(one: Round) -> tuple[_Longs, _Longs]:
+    """Int [C], int [C]: records that the actives (all copies) placed on each client lack.
+
+    State that nobody knows the size of counts nothing.
+    """
+    state, assignment = one.state, one.assignment
+    tasks = np.flatnonzero(state.stateful)
+    pairs = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)
+    active = _lacking(state, tasks, assignment.active[tasks])
+    standby = _lacking(state, pairs[:, 0], pairs[:, 1])
+    width = len(state.clients)
+    by_active = np.bincount(assignment.active[tasks], weights=active, minlength=width)
+    by_standby = np.bincount(pairs[:, 1], weights=standby, minlength=width)
+    return by_active.astype(np.int64), (by_active + by_standby).astype(np.int64)
+
+
+def _lacking(state: GroupState, task: _Longs, client: _Longs) -> _Longs:
+    width = len(state.clients)
+    keys = state.copy_task() * width + state.copy_client
+    wanted = task * width + client
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    lag = state.end_offset_sums[task].copy()
+    if len(keys):
+        held = keys[place] == wanted
+        reported = state.copy_lag[place]
+        lag = np.where(held & (reported != LAG_UNKNOWN), reported, lag)
+    return np.where((lag == LAG_UNKNOWN) | (lag == LAG_RUNNING), 0, lag)
+
+
+def _times_ms(one: Round, restore_rate: int) -> tuple[int, int]:
+    """Until all actives run, and until all copies are there, after a round."""
+    threads = np.maximum(one.state.capacity(), 1)
+    active, everything = records_to_restore(one)
+    outage, whole = (np.ceil(n * 1000 / (threads * restore_rate)) for n in (active, everything))
+    return int(outage.max()), int(whole.max())
+
+
+def _load(state: GroupState, assignment: TaskAssignment) -> npt.NDArray[np.float64]:
+    """Active tasks and copies a thread, of every client that has threads."""
+    threads = state.capacity()
+    count = np.bincount(assignment.active, minlength=len(threads))
+    copies = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)[:, 1]
+    count = count + np.bincount(copies, minlength=len(threads))
+    usable = threads > 0
+    load: npt.NDArray[np.float64] = count[usable] / threads[usable]
+    return load
+
+
+def cross_rack(state: GroupState, assignment: TaskAssignment) -> tuple[int, int]:
+    """Source partitions of actives, changelog partitions of copies, read from another rack."""
+    tasks = np.arange(len(state.tasks), dtype=np.int64)
+    pairs = np.array(assignment.standbys, dtype=np.int64).reshape(-1, 2)
+    active = traffic_of(state, state.partition_racks, tasks)
+    standby = traffic_of(state, state.changelog_racks, pairs[:, 0])
+    return (
+        int(active.weight[active.class_of, active.rack_of[assignment.active]].sum()),
+        int(standby.weight[standby.class_of, standby.rack_of[pairs[:, 1]]].sum()),
+    )

@@ -1,0 +1,233 @@
+"""What may happen to a group, as other group states.
+
+A scenario is a word with an argument; for one group it has a *case* for each thing it may happen
+to: every client, every rack, every value of a tag. States are cut and grown column by column, so
+that what is known of stalled copies stays known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from assignor import ConfigError, GroupState, Strategy, config_from_mapping, named_strategy
+from assignor.config import setting_texts, setting_value
+from assignor.placement import NOBODY
+from assignor.problems import Problem, ProblemError, Round, play, play_problem
+from encoding import RebalanceError
+from probing import UpgradePath, find_release, upgrade_path
+
+KINDS = {
+    "now": "nothing happens: the group as it is",
+    "lose-client": "each client dies, one by one; its state is lost",
+    "lose-rack": "all clients of a rack die, rack by rack",
+    "lose-zone": "clients with one value of the tag `zone` die; or lose-tag:KEY",
+    "add": "add:N clients without state, like the median one, on all racks",
+    "release": "release:OLD:NEW, a rolling upgrade: clients leave and come back",
+    "config": "config:KEY=VALUE;KEY=VALUE, other settings",
+    "strategy": "strategy:NAME, another one, such as kafka_high_availability",
+}
+_NEEDS = {"add", "release", "config", "strategy", "lose-tag"}
+_ADDED_MAX = 100_000
+_BOUNCE_LAG = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A word and its argument."""
+
+    kind: str
+    argument: str = ""
+
+    def __str__(self) -> str:
+        """As it is written."""
+        return f"{self.kind}:{self.argument}" if self.argument else self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One thing that happens to one group.
+
+    Attributes:
+        scenario: what.
+        subject: to whom, "" for the whole group.
+        rounds: what comes of it; empty where it cannot happen.
+        error: why it cannot.
+    """
+
+    scenario: Scenario
+    subject: str
+    rounds: tuple[Round, ...] = ()
+    error: str = ""
+
+
+def parse_scenarios(given: tuple[str, ...]) -> tuple[Scenario, ...]:
+    """Scenarios out of comma separated lists; `now` comes first, for the others to be compared.
+
+    Raises:
+        ConfigError: an unknown word, or an argument that is missing or makes no sense.
+        ReleaseError: no such release.
+    """
+    words = [word.strip() for text in given for word in text.split(",") if word.strip()]
+    scenarios = dict.fromkeys([Scenario(kind="now"), *map(_scenario, words)])
+    return tuple(scenarios)
+
+
+def _scenario(word: str) -> Scenario:
+    kind, _, argument = word.partition(":")
+    if kind == "lose-zone" and not argument:
+        return Scenario(kind="lose-tag", argument="zone")
+    if kind not in KINDS and kind != "lose-tag":
+        raise ConfigError(f"no such scenario: {word}; known: {', '.join(KINDS)}")
+    if (kind in _NEEDS) != bool(argument):
+        if argument:
+            raise ConfigError(f"scenario {word}: {kind} takes no argument; leave it out")
+        raise ConfigError(f"scenario {word} needs an argument; write {kind}:ARGUMENT, see --help")
+    if kind == "add" and not (argument.isdigit() and 0 < int(argument) <= _ADDED_MAX):
+        raise ConfigError(f"scenario {word}: give a number of clients, 1 to {_ADDED_MAX}")
+    if kind == "release":
+        _path(argument)
+    if kind == "config":
+        config_from_mapping(_settings(argument))
+    if kind == "strategy":
+        named_strategy(argument)
+    return Scenario(kind=kind, argument=argument)
+
+
+def subjects(scenario: Scenario, state: GroupState) -> list[str]:
+    """To whom a scenario may happen in a group, sorted."""
+    match scenario.kind:
+        case "lose-client":
+            return list(state.clients)
+        case "lose-rack":
+            return sorted({rack for rack in state.racks if rack is not None})
+        case "lose-tag":
+            return sorted({dict(tags).get(scenario.argument, "") for tags in state.tags} - {""})
+        case _:
+            return [""]
+
+
+def case_of(scenario: Scenario, subject: str, state: GroupState, strategy: Strategy) -> Case:
+    """Let it happen, and play the group until it has settled."""
+    try:
+        rounds = tuple(_rounds(scenario, subject, state, strategy))
+    except RebalanceError as error:
+        return Case(scenario=scenario, subject=subject, error=str(error))
+    return Case(scenario=scenario, subject=subject, rounds=rounds)
+
+
+def _rounds(
+    scenario: Scenario, subject: str, state: GroupState, strategy: Strategy
+) -> Iterator[Round]:
+    argument = scenario.argument
+    match scenario.kind:
+        case "lose-client":
+            yield from play(without(state, {state.clients.index(subject)}), strategy)
+        case "lose-rack":
+            lost = {c for c, rack in enumerate(state.racks) if rack == subject}
+            yield from play(without(state, lost), strategy)
+        case "lose-tag":
+            lost = {c for c, tags in enumerate(state.tags) if dict(tags).get(argument) == subject}
+            yield from play(without(state, lost), strategy)
+        case "add":
+            yield from play(with_clients(state, int(argument)), strategy)
+        case "config":
+            own = {
+                key: setting_value(key, text) for key, text in setting_texts(state.config).items()
+            }
+            config = config_from_mapping(own | _settings(argument))
+            yield from play(replace(state, config=config), strategy)
+        case "strategy":
+            yield from play(state, named_strategy(argument))
+        case "release":
+            yield from _bounced(argument, state, strategy)
+        case _:
+            yield from play(state, strategy)
+
+
+def _bounced(argument: str, state: GroupState, strategy: Strategy) -> Iterator[Round]:
+    """Every client leaves for one round and comes back behind, once for each bounce of the path."""
+    path = _path(argument)
+    if not path.possible:
+        raise ProblemError(f"no rolling bounce: {path.reasons[0]}")
+    bounce = {"type": "bounce", "clients": list(state.clients), "lag": _BOUNCE_LAG}
+    events = {"events": [bounce] * len(path.bounces)}
+    problem = Problem(name="", state=state, data=events)
+    for name, rounds in play_problem(problem, strategy):
+        if name == "bounce":
+            yield from rounds
+
+
+def without(state: GroupState, lost: set[int]) -> GroupState:
+    """The group after some clients died: what they ran has no owner, their state is gone.
+
+    Raises:
+        ProblemError: nobody is left.
+    """
+    kept = [c for c in range(len(state.clients)) if c not in lost]
+    if not kept:
+        raise ProblemError("nobody would be left; give the group clients elsewhere")
+    place = np.full(len(state.clients) + 1, NOBODY, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    return _with(state, place, [_client(state, c) for c in kept])
+
+
+def with_clients(state: GroupState, count: int) -> GroupState:
+    """The group with more clients, without state: median threads, racks and tags in turn."""
+    threads = int(np.median(state.threads))
+    kinds = sorted({(state.racks[c] or "", state.tags[c]) for c in range(len(state.clients))})
+    added = [
+        (
+            f"added-{number:05}",
+            threads,
+            kinds[number % len(kinds)][0] or None,
+            kinds[number % len(kinds)][1],
+        )
+        for number in range(count)
+    ]
+    clients = sorted([_client(state, c) for c in range(len(state.clients))] + added)
+    index = {client[0]: number for number, client in enumerate(clients)}
+    place = np.array([*(index[name] for name in state.clients), NOBODY], dtype=np.int64)
+    return _with(state, place, clients)
+
+
+_Client = tuple[str, int, str | None, tuple[tuple[str, str], ...]]
+
+
+def _client(state: GroupState, number: int) -> _Client:
+    return (
+        state.clients[number],
+        int(state.threads[number]),
+        state.racks[number],
+        state.tags[number],
+    )
+
+
+def _with(state: GroupState, place: np.ndarray, clients: list[_Client]) -> GroupState:
+    """The same tasks with other clients; `place` has the new number of each old one, and NOBODY."""
+    client = place[state.copy_client]
+    stays = client != NOBODY
+    task = state.copy_task()[stays]
+    order = np.lexsort((client[stays], task))
+    return replace(
+        state,
+        clients=tuple(one[0] for one in clients),
+        threads=np.array([one[1] for one in clients], dtype=np.int64),
+        racks=tuple(one[2] for one in clients),
+        tags=tuple(one[3] for one in clients),
+        owner=place[state.owner],
+        copy_start=np.searchsorted(task, np.arange(len(state.tasks) + 1)).astype(np.int64),
+        copy_client=client[stays][order],
+        copy_lag=state.copy_lag[stays][order],
+        copy_stalled=state.copy_stalled[stays][order],
+    )
+
+
+def _path(argument: str) -> UpgradePath:
+    old, _, new = argument.partition(":")
+    return upgrade_path(find_release(old), find_release(new))
+
+
+def _settings(argument: str) -> dict[str, object]:
+    pairs = [text.partition("=") for text in argument.split(";")]
+    return {key: setting_value(key, value) for key, _, value in pairs}

@@ -1,0 +1,1 @@
+"""Request handlers of the embedded broker, by API."""

@@ -1,0 +1,106 @@
+"""``rolling-bounce explore``: options in, findings out, exit status."""
+
+import json
+import sys
+import time
+from typing import Any
+
+import click
+
+from assignor.cli import Command, format_option, timeout_option
+from probing import ReleaseError
+from system_tests.cli.options import EXIT_BAD, group_options, partitions_option, refuse
+from system_tests.explore import ISSUES, Bounds, document, explore, lines_of, wanted
+from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
+
+_NOTES = """
+Where the releases have no rolling path, one bounce without a pin is explored.
+"""
+_EXAMPLES = """
+PROGRAM explore --from 3.9.1 --to native  # one crash anywhere
+PROGRAM explore --from 2.0.1 --to 2.3.0  # a bug of history
+PROGRAM explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
+PROGRAM explore --from 3.1 --to 3.9 --members 2 --crashes 2
+"""
+_EXITS = {0: "nothing was found; an incomplete search says so", 1: "a rule can be broken"}
+
+_BOUNDS = Bounds()
+
+
+@click.command(
+    "explore",
+    cls=Command,
+    short_help="Try every order in which a small group can be bounced.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@group_options(members=6, threads=4)
+@partitions_option(most=100, default=None, said="; two a thread by default")
+@click.option(
+    "--crashes",
+    type=click.IntRange(0, 4),
+    default=1,
+    show_default=True,
+    help="How many processes may be killed, whenever, and come back as they were.",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    default=_BOUNDS.max_states,
+    show_default=True,
+    help="Stop there, incomplete.",
+)
+@click.option(
+    "--more-states",
+    type=click.IntRange(0),
+    default=_BOUNDS.more_states,
+    show_default=True,
+    help="How many states more to look at for other rules once something was found.",
+)
+@timeout_option("How long to wait; the search ends incomplete then. For ever by default.", least=0)
+@click.option(
+    "--issue",
+    type=click.Choice([issue.id for issue in ISSUES]),
+    help="Look for this one alone, and stop when it is found.",
+)
+@format_option()
+def explore_command(**given: Any) -> None:
+    """Try every order in which a small group can be bounced, and say which rule can be broken.
+
+    Real leaders and members exchange real bytes over a real group coordinator, in every order of
+    bounces, joins, syncs, crashes and expired sessions, under every leader. For each broken rule
+    the shortest runbook is printed. RELEASE is x.y for its newest patch, x.y.z, native, next or
+    incompatible.
+    """
+    try:
+        plan = _plan(given["old"], given["new"], static=given["static"])
+    except (ReleaseError, OptionError) as error:
+        refuse(str(error))
+    partitions = given["partitions"] or given["members"] * given["threads"] * 2
+    bounds = Bounds(
+        members=given["members"],
+        threads=given["threads"],
+        static=given["static"],
+        partitions=partitions,
+        crashes=given["crashes"],
+        max_states=given["max_states"],
+        more_states=given["more_states"],
+    )
+    issue, seconds = given["issue"], given["timeout"]
+    until = float("inf") if seconds is None else time.monotonic() + seconds
+    explored = explore(plan, bounds, issue=issue, is_out_of_time=lambda: time.monotonic() > until)
+    if given["form"] == "json":
+        click.echo(json.dumps(document(plan, bounds, explored, issue), indent=2))
+    else:
+        click.echo("\n".join(lines_of(plan, bounds, explored, issue)))
+    sys.exit(EXIT_BAD if wanted(explored, issue) else 0)
+
+
+def _plan(old: str, new: str, *, static: bool) -> Plan:
+    """The path between the two, or one bounce without a pin where there is none."""
+    options = BounceOptions(old=old, new=new, static=static)
+    try:
+        return plan_bounce(options)
+    except OptionError:
+        return plan_bounce(BounceOptions(old=old, new=new, static=static, force=True))

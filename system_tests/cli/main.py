@@ -1,0 +1,63 @@
+"""Entry point of ``rolling-bounce``; each subcommand is imported when it is called."""
+
+import click
+
+from assignor.cli import COMPLETION, LazyGroup, Subcommand
+
+
+class _RollingBounce(LazyGroup):
+    subcommands = {  # noqa: RUF012 a table, never changed
+        "completion": COMPLETION,
+        "live": Subcommand(
+            "system_tests.cli.live",
+            "live",
+            "Bounce a group of real processes, and judge what happened.",
+        ),
+        "soak": Subcommand(
+            "system_tests.cli.soak",
+            "soak",
+            "Disturb a group of real processes for an hour, and say what it cost.",
+        ),
+        "simulate": Subcommand(
+            "system_tests.cli.simulate",
+            "simulate",
+            "Bounce simulated groups, thousands of them, and look for a broken rule.",
+        ),
+        "explore": Subcommand(
+            "system_tests.cli.explore",
+            "explore_command",
+            "Try every order in which a small group can be bounced.",
+        ),
+        "matrix": Subcommand(
+            "system_tests.cli.matrix",
+            "matrix",
+            "Say how a group gets from any release to any other, and why.",
+        ),
+        "plan": Subcommand(
+            "system_tests.cli.plan",
+            "plan",
+            "Say step by step how to upgrade, what it costs, and the way back.",
+        ),
+    }
+
+
+_EXAMPLES = """
+PROGRAM live --from 3.1 --to native --members 3
+PROGRAM plan --from 2.3.1 --to 4.1
+PROGRAM simulate --seeds 1000
+"""
+
+
+@click.command(
+    "rolling-bounce",
+    cls=_RollingBounce,
+    examples=_EXAMPLES,
+    exits={0: "the verdict is good", 1: "it is not", 2: "an impossible path"},
+)
+@click.version_option(package_name="streams-rebalance")
+def main() -> None:
+    """Upgrade a consumer group member by member, and get a verdict."""
+
+
+if __name__ == "__main__":
+    main()

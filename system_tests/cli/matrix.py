@@ -1,0 +1,188 @@
+"""``rolling-bounce matrix``: which pairs, in which form; exit status 1 where simulation objects."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assignor.cli import Command, format_option, release_option, say, workers_option
+from probing import ReleaseError, find_release
+from system_tests.cli.options import EXIT_BAD, EXIT_SURROUNDINGS, refuse
+from system_tests.matrix import (
+    Kind,
+    KipCell,
+    Verdict,
+    all_pairs,
+    expect,
+    gather_many,
+    grid_lines,
+    kinds,
+    kip268_cells,
+    kip268_pairs,
+    kip_document,
+    kip_lines,
+    legend_lines,
+    pair_document,
+    pair_lines,
+    pairs_between,
+    render_page,
+    to_text,
+    verdict_of,
+)
+
+_NOTES = """
+Every cell is simulated: the way that is said to work must not break a rule, and where a setting or
+a stop is said to be needed, a bounce without it must.
+"""
+_EXAMPLES = """
+PROGRAM matrix  # every kind of release with every other
+PROGRAM matrix --kip268  # KIP-268's table, with reasons
+PROGRAM matrix --kip268 --no-backport  # its (*) cells at first
+PROGRAM matrix --from 2.3.1 --to 4.1  # one pair
+PROGRAM matrix --from 2.0.1  # one release to every kind
+"""
+_EXITS = {
+    0: "the simulation agrees with every cell",
+    1: "it does not",
+    3: "a file cannot be written",
+}
+
+
+@click.command(
+    "matrix",
+    cls=Command,
+    short_help="Say how a group gets from any release to any other, and why.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@click.option("--kip268", is_flag=True, help="Only KIP-268's seven by seven table.")
+@click.option(
+    "--backport/--no-backport",
+    default=None,
+    help="With --kip268: the (*) cells with the backport of KAFKA-6054, or without; default both.",
+)
+@release_option("--from", "old", "What the group runs; every kind by default.")
+@release_option("--to", "new", "What it is brought to; every kind by default.")
+@format_option("markdown")
+@workers_option
+@click.option(
+    "--write",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also store the verdicts of the whole matrix, as docs/upgrades.json is.",
+)
+def matrix(**given: Any) -> None:
+    """Say of every pair of releases how a group gets from one to the other, and why.
+
+    The release table says what to expect, the simulator whether it is true; a rollback is a pair
+    like any other. RELEASE is x.y for its newest patch, x.y.z, or native.
+    """
+    if given["kip268"] and (given["old"] or given["new"]):
+        refuse("--kip268 is a table of its own; leave --from and --to out, or leave it out")
+    if given["backport"] is not None and not given["kip268"]:
+        refuse("--backport and --no-backport choose cells of --kip268; add it")
+    partial = given["kip268"] or given["old"] or given["new"]
+    if partial and (given["write"] or given["form"] == "markdown"):
+        refuse("--write and --format markdown are for the whole matrix; leave the choice out")
+    try:
+        rows, columns = _axes(given)
+    except ReleaseError as error:
+        refuse(str(error))
+    cells = kip268_cells(backport=given["backport"]) if given["kip268"] or not partial else ()
+    pairs = _pairs(rows, columns, cells, whole=not partial)
+    verdicts, objections = _simulate(pairs, given["workers"])
+    if given["write"]:
+        try:
+            given["write"].write_text(to_text(verdicts.values()), encoding="utf-8")
+        except OSError as error:
+            refuse(f"{error}; choose another file", EXIT_SURROUNDINGS)
+    click.echo(_render(given["form"], rows, columns, cells, verdicts), nl=False)
+    for objection in objections:
+        say("rolling-bounce", objection)
+    sys.exit(EXIT_BAD if objections else 0)
+
+
+def _axes(given: dict[str, Any]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """Return rows and columns of the big table; none of them with --kip268."""
+    if given["kip268"]:
+        return (), ()
+
+    def axis(name: str | None) -> tuple[Kind, ...]:
+        return kinds() if name is None else (Kind(releases=(find_release(name).name,)),)
+
+    return axis(given["old"]), axis(given["new"])
+
+
+def _pairs(
+    rows: tuple[Kind, ...], columns: tuple[Kind, ...], cells: tuple[KipCell, ...], *, whole: bool
+) -> tuple[tuple[str, str], ...]:
+    if whole:
+        return tuple(dict.fromkeys((*all_pairs(), *kip268_pairs())))
+    shown = (
+        (variant.expected.old, variant.expected.new)
+        for cell in cells
+        for variant in cell.variants
+        if variant.expected is not None
+    )
+    between = pairs_between((kind.name for kind in rows), (kind.name for kind in columns))
+    return tuple(dict.fromkeys((*shown, *between)))
+
+
+def _simulate(
+    pairs: tuple[tuple[str, str], ...], workers: int | None
+) -> tuple[dict[tuple[str, str], Verdict], list[str]]:
+    """Simulate with a bar on a terminal; verdicts, and what the simulation objects."""
+    verdicts: dict[tuple[str, str], Verdict] = {}
+    objections: list[str] = []
+    with click.progressbar(
+        length=len(pairs), label="pairs", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        for evidence in gather_many(pairs, workers=workers):
+            verdicts[evidence.old, evidence.new] = verdict_of(evidence)
+            objections += evidence.disagreements
+            bar.update(1)
+    return verdicts, sorted(objections)
+
+
+def _render(
+    form: str,
+    rows: tuple[Kind, ...],
+    columns: tuple[Kind, ...],
+    cells: tuple[KipCell, ...],
+    verdicts: dict[tuple[str, str], Verdict],
+) -> str:
+    if form == "markdown":
+        return render_page(verdicts)
+    if form == "json":
+        return json.dumps(_document(rows, columns, cells, verdicts), indent=2) + "\n"
+    lines = kip_lines(cells, verdicts) if cells else []
+    if len(rows) > 1 and len(columns) > 1:
+        lines += ["", *grid_lines(rows, columns, verdicts), ""]
+        lines += legend_lines()
+    else:
+        for row in rows:
+            for column in columns:
+                expected = expect(find_release(row.name), find_release(column.name))
+                key = (expected.old, expected.new)
+                lines += pair_lines(expected, verdicts.get(key))
+    return "\n".join(lines) + "\n"
+
+
+def _document(
+    rows: tuple[Kind, ...],
+    columns: tuple[Kind, ...],
+    cells: tuple[KipCell, ...],
+    verdicts: dict[tuple[str, str], Verdict],
+) -> dict[str, object]:
+    pairs = _pairs(rows, columns, (), whole=False)
+    return {
+        "kip268": kip_document(cells, verdicts),
+        "kinds": [list(kind.releases) for kind in dict.fromkeys((*rows, *columns))],
+        "pairs": [
+            pair_document(expect(find_release(old), find_release(new)), verdicts.get((old, new)))
+            for old, new in pairs
+        ],
+    }

@@ -1,0 +1,238 @@
+"""``rolling-bounce simulate``: options in, trace or summary out, exit status."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assignor.cli import Command, format_option, seeds_option, workers_option
+from probing import ReleaseError
+from probing.features import FeatureError
+from system_tests.cli.options import (
+    EXIT_BAD,
+    EXIT_SURROUNDINGS,
+    MAX_MEMBERS,
+    MAX_THREADS,
+    faults_option,
+    force_option,
+    given_here,
+    group_options,
+    offline_option,
+    partitions_option,
+    refuse,
+    report_option,
+    seed_option,
+)
+from system_tests.cluster import (
+    KRAFT_FAULTS,
+    SCENARIOS,
+    kraft_document,
+    kraft_lines,
+    read_kraft_options,
+    run_kraft,
+    run_kraft_seeds,
+)
+from system_tests.levels import (
+    LevelsOptions,
+    levels_document,
+    levels_lines,
+    run_levels,
+    run_levels_seeds,
+)
+from system_tests.report import ReportError, check_report, story_of_simulation, write_report
+from system_tests.sim import (
+    FAULTS,
+    BounceOptions,
+    Chunk,
+    Failure,
+    OptionError,
+    outcome_document,
+    outcome_lines,
+    read_options,
+    run_bounce,
+    run_fleet,
+    run_seeds,
+)
+from system_tests.trace import LEGEND
+
+_SHOWN_TRACES = 3
+_LISTED_FAILURES = 100
+
+_NOTES = f"""
+\b
+The trace has a lane per thread:
+{LEGEND}
+
+The same seed with the same options gives the same bytes, on every machine.
+"""
+_EXAMPLES = """
+PROGRAM simulate --seed 7  # one bounce of a drawn pair, its trace
+PROGRAM simulate --seeds 10000  # ten thousand of them, a summary
+PROGRAM simulate --seed 7 --from 3.1 --to native --members 5
+PROGRAM simulate --seed 7 --report bounce.html  # the same as a picture
+PROGRAM simulate --seeds 500 --faults all  # losses, crashes
+PROGRAM simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force  # broken
+PROGRAM simulate --world levels --seeds 500  # levels of a group
+PROGRAM simulate --world kraft --seed 7  # brokers and controllers
+PROGRAM simulate --world kraft --seeds 5000 --scenario downgrade
+"""
+_EXITS = {
+    0: "no rule was broken",
+    1: "one was",
+    2: "an impossible path",
+    3: "the report cannot be made",
+}
+
+
+@click.command(
+    "simulate",
+    cls=Command,
+    short_help="Bounce simulated groups, thousands of them, and look for a broken rule.",
+    epilog=_NOTES,
+    examples=_EXAMPLES,
+    exits=_EXITS,
+)
+@seed_option(default=None, least=0, said="; run this one and print its trace")
+@seeds_option()
+@group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
+@partitions_option()
+@faults_option(
+    f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
+    f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default."
+)
+@offline_option
+@force_option
+@click.option(
+    "--world",
+    type=click.Choice(["group", "levels", "kraft"]),
+    default="group",
+    show_default=True,
+    help="A group that is bounced; one of ours whose levels move; or brokers and controllers,"
+    " whose RELEASE is a Kafka series.",
+)
+@click.option("--scenario", type=click.Choice(SCENARIOS), help="Of kraft; drawn by default.")
+@click.option("--controllers", type=click.IntRange(1, 5), help="Of kraft: 1, 3 or 5; drawn.")
+@click.option("--brokers", type=click.IntRange(1, 9), help="Of kraft; drawn by default.")
+@workers_option
+@format_option(default=None, said="; by default text for --seed, json for --seeds")
+@report_option
+def simulate(**given: Any) -> None:
+    """Bounce a simulated group, thousands of times, and say which rule was ever broken.
+
+    Real leaders and members exchange real bytes over a simulated network and a real group
+    coordinator; one seed is one whole rolling bounce. RELEASE is x.y for its newest patch, x.y.z,
+    native, next or incompatible; 2.0.0-text to 2.3.1-text go by the text of KIP-268.
+    """
+    if given["seed"] is not None and given["seeds"] is not None:
+        refuse("--seed runs one and --seeds many; give one of them")
+    if given["report"] is not None and given["seeds"] is not None:
+        refuse("--report draws one bounce; give --seed instead of --seeds")
+    try:
+        status = _RUNS[given["world"]](given)
+    except (ReleaseError, OptionError, FeatureError) as error:
+        refuse(str(error))
+    except ReportError as error:
+        refuse(str(error), EXIT_SURROUNDINGS)
+    sys.exit(status)
+
+
+def _run_group(given: dict[str, Any]) -> int:
+    foreign = [name for name in ("scenario", "controllers", "brokers") if given[name] is not None]
+    if foreign:
+        raise OptionError(f"--{foreign[0]} is for --world kraft; leave it out")
+    options = read_options(given)
+    if given["seeds"] is None:
+        return _run_one(options, given["form"] or "text", given["report"])
+    fleet = run_fleet(options, range(given["seeds"]), workers=given["workers"], run=run_seeds)
+    return _run_many(fleet, given["seeds"], given["form"] or "json", "bounces")
+
+
+def _run_kraft(given: dict[str, Any]) -> int:
+    options = read_kraft_options(given, was_given=given_here())
+    form = given["form"]
+    if given["seeds"] is not None:
+        seeds = range(given["seeds"])
+        fleet = run_fleet(options, seeds, workers=given["workers"], run=run_kraft_seeds)
+        return _run_many(fleet, given["seeds"], form or "json", "clusters")
+    outcome = run_kraft(options)
+    _show(form or "text", lambda: kraft_document(outcome), lambda: kraft_lines(outcome))
+    return 0 if outcome.ok else EXIT_BAD
+
+
+def _run_levels(given: dict[str, Any]) -> int:
+    taken = {"seed", "seeds", "world", "workers", "form"}
+    foreign = sorted(given_here() - taken)
+    if foreign:
+        raise OptionError(f"--{foreign[0].replace('_', '-')} is for another --world; leave it out")
+    if given["seeds"] is not None:
+        seeds = range(given["seeds"])
+        fleet = run_fleet(LevelsOptions(), seeds, workers=given["workers"], run=run_levels_seeds)
+        return _run_many(fleet, given["seeds"], given["form"] or "json", "groups")
+    outcome = run_levels(LevelsOptions(seed=given["seed"] or 0))
+    _show(given["form"] or "text", lambda: levels_document(outcome), lambda: levels_lines(outcome))
+    return 0 if outcome.ok else EXIT_BAD
+
+
+_RUNS = {"group": _run_group, "kraft": _run_kraft, "levels": _run_levels}
+
+
+def _run_one(options: BounceOptions, form: str, report: Path | None) -> int:
+    if report is not None:
+        check_report(report)
+    outcome = run_bounce(options)
+    _show(form, lambda: outcome_document(outcome), lambda: outcome_lines(outcome))
+    if report is not None:
+        write_report(report, story_of_simulation(outcome))
+    return 0 if outcome.ok else EXIT_BAD
+
+
+def _show(form: str, document: Callable[[], object], lines: Callable[[], list[str]]) -> None:
+    click.echo(json.dumps(document(), indent=2) if form == "json" else "\n".join(lines()))
+
+
+def _run_many(fleet: Iterable[Chunk], count: int, form: str, what: str) -> int:
+    """Run seeds 0 to count - 1; a bar on a terminal, the summary on stdout."""
+    began = time.monotonic()
+    failures: list[Failure] = []
+    with click.progressbar(
+        length=count, label=what, file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        for chunk in fleet:
+            failures += chunk.failures
+            bar.update(chunk.seeds)
+    failures.sort(key=lambda failure: failure.seed)
+    seconds = time.monotonic() - began
+    for failure in failures[:_SHOWN_TRACES]:
+        click.echo("\n".join((*failure.lines, "")), err=True)
+    if form == "json":
+        click.echo(json.dumps(_summary(count, seconds, failures), indent=2))
+    else:
+        said = f"{count} {what} in {seconds:.1f} s ({count / max(seconds, 0.001):.0f} a second)"
+        click.echo(f"{said}, {len(failures)} of them broke a rule")
+        for failure in failures[:_LISTED_FAILURES]:
+            click.echo(f"  {failure.replay}\n    {failure.rule}: {failure.sentence}")
+    return EXIT_BAD if failures else 0
+
+
+def _summary(count: int, seconds: float, failures: list[Failure]) -> dict[str, object]:
+    return {
+        "seeds": count,
+        "failed": len(failures),
+        "seconds": round(seconds, 3),
+        "failures": [
+            {
+                "seed": failure.seed,
+                "from": failure.old,
+                "to": failure.new,
+                "rule": failure.rule,
+                "sentence": failure.sentence,
+                "known": list(failure.known),
+                "replay": failure.replay,
+            }
+            for failure in failures[:_LISTED_FAILURES]
+        ],
+    }

@@ -1,0 +1,88 @@
+"""Brokers: they fetch the committed log, register, and are told whether they may come in."""
+
+from typing import Any, Final
+
+from system_tests.cluster.controller import step
+from system_tests.cluster.machines import NodeHeard
+from system_tests.cluster.reading import install_snapshot, read_batch
+from system_tests.cluster.simulation import Node, Office, World
+
+_FETCH_MS: Final = 400
+_PATIENCE_MS: Final = 1_000
+_BATCHES: Final = 50
+
+
+def start_broker(world: World, node: Node) -> None:
+    """Begin to fetch."""
+    world.later(node, world.scheduler.delay(1, _FETCH_MS), "fetching")
+
+
+def on_fetching(world: World, node: Node, _data: tuple[Any, ...]) -> None:
+    """A timer: ask the controller that one believes active for what comes next."""
+    world.later(node, _FETCH_MS + node.lag_ms, "fetching")
+    if world.now_ms - node.answered_ms > _PATIENCE_MS + node.lag_ms:
+        node.contact = (node.contact + 1) % len(world.controllers)
+        node.answered_ms = world.now_ms
+    controller = world.controllers[node.contact]
+    caught_up = node.is_registered and node.replica.next_offset >= node.registered_at
+    world.send(
+        controller, "fetch", node.name, node.incarnation, node.replica.next_offset, caught_up
+    )
+    if not node.is_registered:
+        world.send(controller, "register", node.name, node.incarnation, node.support)
+
+
+def on_fetch(world: World, node: Node, data: tuple[Any, ...]) -> None:
+    """A broker asks a controller; only the active one answers with batches."""
+    name, incarnation, offset, caught_up = data
+    broker = world.by_name[name]
+    if node.office is not Office.ACTIVE or node.machine is None:
+        world.send(broker, "moved", incarnation, node.leader)
+        return
+    row = node.machine.registrations.get(name)
+    knows = row is not None and row.incarnation == incarnation
+    if knows:
+        node.heard_by_node[name] = world.now_ms
+        heard = NodeHeard(node_id=name, incarnation=incarnation, is_caught_up=caught_up)
+        step(world, node, heard)
+    end = min(node.commit, offset + _BATCHES)
+    batches = tuple(batch.records for batch in node.disk.log[offset:end])
+    world.send(broker, "fetched", incarnation, offset, batches, node.disk.snapshot, knows)
+
+
+def on_moved(world: World, node: Node, data: tuple[Any, ...]) -> None:
+    """The controller asked is not the active one; it may know who is."""
+    incarnation, leader = data
+    if incarnation != node.incarnation:
+        return
+    if leader:
+        node.contact = world.by_name[leader].index
+    else:
+        node.contact = (node.contact + 1) % len(world.controllers)
+
+
+def on_fetched(world: World, node: Node, data: tuple[Any, ...]) -> None:
+    """Batches come; they are read in order, each once."""
+    incarnation, offset, batches, snapshot, knows = data
+    if incarnation != node.incarnation:
+        return
+    node.answered_ms = world.now_ms
+    node.is_registered = node.is_registered and knows
+    install_snapshot(world, node, snapshot)
+    for place, records in enumerate(batches, start=offset):
+        if node.is_up and place == node.replica.next_offset:
+            read_batch(world, node, place, records)
+
+
+def on_registered(_world: World, node: Node, data: tuple[Any, ...]) -> None:
+    """The registration is committed; it has to be read before one is unfenced."""
+    incarnation, end = data
+    if incarnation == node.incarnation:
+        node.is_registered, node.is_rejected, node.registered_at = True, False, end
+
+
+def on_rejected(_world: World, node: Node, data: tuple[Any, ...]) -> None:
+    """The node may not come in; it goes on asking, fenced."""
+    incarnation, _why = data
+    if incarnation == node.incarnation:
+        node.is_registered, node.is_rejected = False, True

@@ -1,0 +1,118 @@
+"""A group of clients beside the cluster: KIP-584's story T0 to T5, with brokers that lag.
+
+The leader asks a broker now and then for the finalized levels; `probing.features.decide_look` says
+whether that is news, one rebalance tells all members, and each adopts it in its own time. A member
+that is started anew knows no levels; the others tell it in the rebalance that lets it in.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from probing.features import (
+    UNKNOWN_LEVELS,
+    FinalizedLevels,
+    LookNumbers,
+    adopt_levels,
+    decide_look,
+    group_levels,
+)
+from system_tests.cluster.events import Adopted, MemberStarted, Polled, Rebalanced
+from system_tests.cluster.simulation import Node, World
+
+_POLL_MS: Final = (2_000, 3_500)
+_FIRST_POLL_MS: Final = 1_000
+
+
+@dataclass(slots=True)
+class Member:
+    """One member: its name, and the levels that it goes by and carries in its metadata."""
+
+    name: str
+    adopted: FinalizedLevels = UNKNOWN_LEVELS
+
+
+class Crew:
+    """The group.
+
+    Attributes:
+        members: all of them; leader: index of the one that leads.
+        answers_from: the only broker that is asked; empty: a drawn one.
+        poll_ms: how long the leader waits between two looks, at least and at most.
+    """
+
+    def __init__(self, world: World, size: int) -> None:
+        """Start all members, and let the first one lead."""
+        self.world = world
+        self.members = [Member(name=f"m{number}") for number in range(size)]
+        self.leader = 0
+        self.generation = 0
+        self.answers_from = ""
+        self.poll_ms = _POLL_MS
+        for member in self.members:
+            world.record(MemberStarted(world.now_ms, member.name))
+        world.handlers["!poll"] = self._on_poll
+        world.handlers["!adopt"] = self._on_adopt
+        if size:
+            world.do_later(_FIRST_POLL_MS, "poll", world.nodes[0])
+
+    @property
+    def leading(self) -> Member:
+        """Return the leader."""
+        return self.members[self.leader]
+
+    def restart(self, index: int) -> None:
+        """Start a member anew; the group rebalances for it, and another one leads if it led."""
+        member = self.members[index]
+        member.adopted = UNKNOWN_LEVELS
+        self.world.record(MemberStarted(self.world.now_ms, member.name))
+        if index == self.leader:
+            self.leader = (index + 1) % len(self.members)
+        self._rebalance(UNKNOWN_LEVELS, "membership")
+
+    def _on_poll(self, world: World, _node: Node, _data: tuple[Any, ...]) -> None:
+        world.do_later(world.scheduler.delay(*self.poll_ms), "poll", world.nodes[0])
+        broker = self._broker()
+        polled = broker.published if broker is not None else UNKNOWN_LEVELS
+        decision = decide_look(LookNumbers(polled=polled, adopted=self.leading.adopted))
+        name = "" if broker is None else broker.name
+        world.record(Polled(world.now_ms, self.leading.name, name, polled.epoch, decision.rule))
+        if decision.takes_epoch:
+            self._adopt(self.leading, polled)
+        if decision.starts_rebalance:
+            self._rebalance(polled, "levels")
+
+    def _broker(self) -> Node | None:
+        """Draw a broker that clients can use: one that runs and was let in."""
+        usable = [
+            broker
+            for broker in self.world.brokers
+            if broker.is_up
+            and broker.is_registered
+            and broker.paused_until_ms <= self.world.now_ms
+            and self.answers_from in ("", broker.name)
+        ]
+        return self.world.scheduler.choose(usable) if usable else None
+
+    def _rebalance(self, polled: FinalizedLevels, cause: str) -> None:
+        """Let the leader answer all members; each adopts when its answer comes."""
+        world = self.world
+        answer = group_levels(polled, [member.adopted for member in self.members])
+        world.record(Rebalanced(world.now_ms, self.leading.name, cause, answer))
+        self.generation += 1
+        # Who decides goes by it at once: else its next answer could fall behind this one.
+        self._adopt(self.leading, answer)
+        for index in range(len(self.members)):
+            delay_ms = world.scheduler.delay(1, 400)
+            world.do_later(delay_ms, "adopt", world.nodes[0], index, self.generation, answer)
+
+    def _on_adopt(self, _world: World, _node: Node, data: tuple[Any, ...]) -> None:
+        """An answer comes; one of an earlier generation is no longer taken by the client."""
+        index, generation, answer = data
+        if generation == self.generation:
+            self._adopt(self.members[index], answer)
+
+    def _adopt(self, member: Member, answer: FinalizedLevels) -> None:
+        after = adopt_levels(member.adopted, answer)
+        if after != member.adopted:
+            member.adopted = after
+            self.world.record(Adopted(self.world.now_ms, member.name, after))

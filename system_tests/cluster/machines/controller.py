@@ -1,0 +1,315 @@
+"""The machine of the active controller: who is registered and fenced, which update is applied.
+
+``controller_step(state, event) -> (state, commands)``. Its levels are those of the log up to its
+end, committed or not: the one who appends decides on what was appended. A newly active controller
+begins with the registrations that the log holds and learns anew who is alive.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from probing.features import (
+    ControllerView,
+    FeatureTable,
+    FinalizedLevels,
+    JoinDecision,
+    JoinNumbers,
+    LevelRecord,
+    NodeSupport,
+    UpdateModel,
+    UpdateOutcome,
+    UpdateRequest,
+    decide_join,
+    decide_update,
+)
+from system_tests.cluster.machines.replica import FloorRecord
+
+NodeId = int | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRegistered:
+    """A node asks to be registered; ``incarnation`` tells two starts of one node apart."""
+
+    node: NodeSupport
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHeard:
+    """A registered node is alive; ``is_caught_up``: it has read the log up to its registration."""
+
+    node_id: NodeId
+    incarnation: int
+    is_caught_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSilent:
+    """Nothing was heard of a node for a session."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUnregistered:
+    """A node, or an operator for it, gave up its registration."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateAsked:
+    """An operator asks for an update of levels."""
+
+    request: UpdateRequest
+
+
+ControllerEvent = NodeRegistered | NodeHeard | NodeSilent | NodeUnregistered | UpdateAsked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptNode:
+    """Register the node, fenced until it has caught up."""
+
+    node_id: NodeId
+    incarnation: int
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectNode:
+    """Do not register or unfence the node; answer it with the error and the sentence."""
+
+    node_id: NodeId
+    error_code: int
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfenceNode:
+    """Let clients use the node."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceNode:
+    """Keep clients away from the node."""
+
+    node_id: NodeId
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendRecords:
+    """Append these to the log as one batch."""
+
+    records: tuple[LevelRecord | FloorRecord, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerUpdate:
+    """Answer the operator, once what was appended before is committed."""
+
+    outcome: UpdateOutcome
+
+
+ControllerCommand = AcceptNode | RejectNode | UnfenceNode | FenceNode | AppendRecords | AnswerUpdate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """One registered node.
+
+    Attributes:
+        node: what it said of itself.
+        incarnation: of its start.
+        is_fenced: clients are kept away.
+        is_live: it was heard of within a session.
+    """
+
+    node: NodeSupport
+    incarnation: int
+    is_fenced: bool = True
+    is_live: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerState:
+    """What an active controller goes by.
+
+    Attributes:
+        node_id, quorum, table, model: as in ``ControllerView``.
+        finalized, floors: at the end of the log.
+        registrations: by node id.
+        is_enabled: levels count; see ``migration.py``.
+    """
+
+    node_id: NodeId
+    table: FeatureTable
+    quorum: tuple[NodeId, ...] = ()
+    model: UpdateModel = UpdateModel.KIP
+    finalized: FinalizedLevels = field(default_factory=FinalizedLevels)
+    floors: Mapping[str, int] = field(default_factory=dict)
+    registrations: Mapping[NodeId, Registration] = field(default_factory=dict)
+    is_enabled: bool = True
+
+    @property
+    def view(self) -> ControllerView:
+        """Return what decides about an update: only live nodes are asked."""
+        nodes = tuple(row.node for _, row in _by_id(self.registrations) if row.is_live)
+        return ControllerView(
+            table=self.table,
+            finalized=self.finalized,
+            nodes=nodes,
+            node_id=self.node_id,
+            quorum=self.quorum,
+            is_enabled=self.is_enabled,
+            floors=self.floors,
+            model=self.model,
+        )
+
+
+def controller_step(
+    state: ControllerState, event: ControllerEvent
+) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
+    """Return the controller after ``event``, and what it has to do, in order."""
+    match event:
+        case NodeRegistered():
+            return _registered(state, event)
+        case NodeHeard():
+            return _heard(state, event)
+        case NodeSilent():
+            return _silent(state, event.node_id)
+        case NodeUnregistered():
+            left = {k: row for k, row in state.registrations.items() if k != event.node_id}
+            return _with_floors(replace(state, registrations=left), ())
+        case UpdateAsked():
+            return _asked(state, event)
+        case _:
+            assert_never(event)
+
+
+def _by_id(
+    registrations: Mapping[NodeId, Registration],
+) -> list[tuple[NodeId, Registration]]:
+    return sorted(registrations.items(), key=lambda pair: str(pair[0]))
+
+
+def _join(state: ControllerState, node: NodeSupport) -> JoinDecision:
+    numbers = JoinNumbers(
+        node=node, finalized=state.finalized, table=state.table, is_enabled=state.is_enabled
+    )
+    return decide_join(numbers)
+
+
+def _registered(
+    state: ControllerState, event: NodeRegistered
+) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
+    """Check the node; one that is rejected keeps no earlier registration either: it stays out."""
+    node_id = event.node.node_id
+    decision = _join(state, event.node)
+    if not decision.is_accepted:
+        reject = RejectNode(
+            node_id=node_id,
+            error_code=decision.error_code,
+            rule=decision.rule,
+            why=decision.why,
+        )
+        return _silent(state, node_id)[0], (reject,)
+    row = Registration(node=event.node, incarnation=event.incarnation)
+    after = replace(state, registrations={**state.registrations, node_id: row})
+    accept = AcceptNode(
+        node_id=node_id, incarnation=event.incarnation, rule=decision.rule, why=decision.why
+    )
+    return _with_floors(after, (accept,))
+
+
+def _heard(
+    state: ControllerState, event: NodeHeard
+) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
+    """Note that a node lives; check it again before it is unfenced or counted: levels move on.
+
+    One that counts all the time need not be asked again: no level was raised without it.
+    """
+    row = state.registrations.get(event.node_id)
+    if row is None or row.incarnation != event.incarnation:
+        return state, ()
+    if row.is_live and not (row.is_fenced and event.is_caught_up):
+        return state, ()
+    decision = _join(state, row.node)
+    if not decision.is_accepted:
+        reject = RejectNode(
+            node_id=event.node_id,
+            error_code=decision.error_code,
+            rule=decision.rule,
+            why=decision.why,
+        )
+        return _silent(state, event.node_id)[0], (reject,)
+    unfences = row.is_fenced and event.is_caught_up
+    row = replace(row, is_live=True, is_fenced=row.is_fenced and not event.is_caught_up)
+    after = replace(state, registrations={**state.registrations, event.node_id: row})
+    return after, ((UnfenceNode(node_id=event.node_id),) if unfences else ())
+
+
+def _silent(
+    state: ControllerState, node_id: NodeId
+) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
+    row = state.registrations.get(node_id)
+    if row is None or (row.is_fenced and not row.is_live):
+        return state, ()
+    fenced = replace(row, is_fenced=True, is_live=False)
+    after = replace(state, registrations={**state.registrations, node_id: fenced})
+    why = "nothing was heard of it for a session"
+    return after, (() if row.is_fenced else (FenceNode(node_id=node_id, why=why),))
+
+
+def _asked(
+    state: ControllerState, event: UpdateAsked
+) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
+    outcome = decide_update(state.view, event.request)
+    answer = AnswerUpdate(outcome=outcome)
+    if not outcome.records:
+        return state, (answer,)
+    append = AppendRecords(records=outcome.records, why="an operator asked for it")
+    after = replace(state, finalized=outcome.finalized)
+    after, commands = _with_floors(after, (append,))
+    return after, (*commands, answer)
+
+
+def _with_floors(
+    state: ControllerState, commands: tuple[ControllerCommand, ...]
+) -> tuple[ControllerState, tuple[ControllerCommand, ...]]:
+    """Raise the deprecated minimum where every registered node starts higher (KIP-584)."""
+    records = deprecated_minimums(state)
+    if not records:
+        return state, commands
+    floors = {**state.floors, **{record.feature: record.level for record in records}}
+    append = AppendRecords(records=records, why="no registered node supports less any more")
+    return replace(state, floors=floors), (*commands, append)
+
+
+def deprecated_minimums(state: ControllerState) -> tuple[FloorRecord, ...]:
+    """Return the minimums that can be raised: all registered nodes, and all voters, are above.
+
+    A minimum is never lowered, never above the finalized level, and never raised while a voter of
+    the quorum has not been heard of.
+    """
+    nodes = [row.node for _, row in _by_id(state.registrations)]
+    if not nodes or not state.is_enabled:
+        return ()
+    if any(voter not in state.registrations for voter in state.quorum):
+        return ()
+    found = []
+    for feature, level in sorted(state.finalized.levels.items()):
+        ranges = [node.ranges[feature] for node in nodes if feature in node.ranges]
+        lowest = min((found.min for found in ranges), default=0)
+        is_everywhere = len(ranges) == len(nodes)
+        if is_everywhere and state.floors.get(feature, 1) < lowest <= level:
+            found.append(FloorRecord(feature=feature, level=lowest))
+    return tuple(found)

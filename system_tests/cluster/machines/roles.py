@@ -1,0 +1,98 @@
+"""What a node does about a level record that it reads: use it, or leave, each role in its way.
+
+KIP-778: an inactive controller terminates, an active one resigns first, a broker unregisters first.
+Nothing else may happen to a node that does not understand what comes next in the log.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from probing.features import LevelRange, Role
+
+
+class Reaction(StrEnum):
+    """What a row asks for."""
+
+    APPLY = "use the level"
+    RESIGN = "resign and terminate"
+    TERMINATE = "terminate"
+    UNREGISTER = "unregister and terminate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadNumbers:
+    """What a row may look at.
+
+    Attributes:
+        role: of the node that reads.
+        is_active: it is the active controller.
+        feature, level: of the record.
+        range: what the node supports of the feature; None: nothing.
+    """
+
+    role: Role
+    is_active: bool
+    feature: str
+    level: int
+    range: LevelRange | None
+
+    @property
+    def is_supported(self) -> bool:
+        """Tell whether the node can go on; a feature that goes off needs no support."""
+        return self.level == 0 or (self.range is not None and self.level in self.range)
+
+    @property
+    def supported(self) -> str:
+        """Return the node's range as text."""
+        return "none" if self.range is None else str(self.range)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleRule:
+    """One row: when it holds, what to do, and the sentence for the log."""
+
+    name: str
+    holds: Callable[[ReadNumbers], bool]
+    reaction: Reaction
+    why: str
+
+
+_WHAT_TO_DO: Final = "start it with a release that supports the level"
+
+ROLE_RULES: Final = (
+    RoleRule(
+        name="level is supported",
+        holds=lambda n: n.is_supported,
+        reaction=Reaction.APPLY,
+        why="{feature} is finalized at {level}, supported is {supported}",
+    ),
+    RoleRule(
+        name="active controller cannot",
+        holds=lambda n: n.role is Role.CONTROLLER and n.is_active,
+        reaction=Reaction.RESIGN,
+        why="the log sets {feature} to {level}, and this active controller supports {supported}; it"
+        f" resigns and ends; {_WHAT_TO_DO}",
+    ),
+    RoleRule(
+        name="inactive controller cannot",
+        holds=lambda n: n.role is Role.CONTROLLER,
+        reaction=Reaction.TERMINATE,
+        why="the log sets {feature} to {level}, and this controller supports {supported}; it ends;"
+        f" {_WHAT_TO_DO}",
+    ),
+    RoleRule(
+        name="broker cannot",
+        holds=lambda n: True,  # noqa: ARG005 the last row always holds
+        reaction=Reaction.UNREGISTER,
+        why="the log sets {feature} to {level}, and this broker supports {supported}; it"
+        f" unregisters and ends; {_WHAT_TO_DO}",
+    ),
+)
+"""First row that holds, wins (KIP-778, compatibility)."""
+
+
+def first_role_rule(numbers: ReadNumbers) -> RoleRule:
+    """Return the first row that holds."""
+    return next(rule for rule in ROLE_RULES if rule.holds(numbers))

@@ -1,0 +1,287 @@
+"""What an operator does with a cluster: bounces, requests, waiting until all is at rest."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from probing.features import (
+    FeatureUpdate,
+    FinalizedLevels,
+    UpdateKind,
+    UpdateOutcome,
+    UpdateRequest,
+    UpdateResult,
+)
+from system_tests.cluster.clients import Crew
+from system_tests.cluster.controller import append, ask_update, when_committed
+from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
+from system_tests.cluster.machines import ContentRecord, Entry
+from system_tests.cluster.plan import FAULTS
+from system_tests.cluster.programs import Start, find_program
+from system_tests.cluster.reading import first_levels
+from system_tests.cluster.simulation import Disk, Node, World
+
+SETTLE_MS: Final = 60_000
+_ANSWER_MS: Final = 4_000
+_TRIES: Final = 15
+
+
+class NotAtRest(Exception):
+    """The cluster did not come to rest; nothing that an operator would do next makes sense."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Operator:
+    """Who runs the cluster.
+
+    Attributes:
+        world, crew: what is run, and the group of clients beside it.
+        faults: what may strike while something is done.
+        kept_down: nodes that stay down on purpose.
+        excused: nodes that may have ended, since their turn to be bounced is still to come.
+        requests: how many requests were made.
+    """
+
+    world: World
+    crew: Crew
+    faults: frozenset[str]
+    kept_down: set[str] = field(default_factory=set)
+    excused: set[str] = field(default_factory=set)
+    requests: int = 0
+    keys: int = 0
+
+    def say(self, what: str) -> None:
+        """Write a step into the trace."""
+        self.world.record(Did(self.world.now_ms, what))
+
+    def settle(self) -> None:
+        """Wait until the cluster is at rest, and write that down.
+
+        Raises:
+            NotAtRest: it did not come to be; that is written down too.
+        """
+        world = self.world
+        if world.run(until=lambda: not self.unrest(), within_ms=SETTLE_MS):
+            active = world.active()
+            name, levels = ("", FinalizedLevels()) if active is None else _tip(active)
+            world.record(Rested(world.now_ms, name, levels))
+            return
+        world.record(Restless(world.now_ms, SETTLE_MS, self.unrest()))
+        raise NotAtRest
+
+    def unrest(self) -> str:
+        """Return what keeps the cluster from being at rest; empty if nothing does."""
+        world = self.world
+        for node in world.nodes:
+            if not node.is_up and node.name not in self.kept_down | self.excused:
+                return f"{node.name} is down"
+            if node.is_up and node.paused_until_ms > world.now_ms:
+                return f"{node.name} is paused"
+        actives = [node for node in world.controllers if node.is_active]
+        if len(actives) != 1 or actives[0].machine is None:
+            return f"{len(actives)} active controllers"
+        return self._unrest_of(actives[0])
+
+    def _unrest_of(self, active: Node) -> str:
+        machine = active.machine
+        if machine is None or active.commit < len(active.disk.log):
+            return "something is not committed"
+        end = active.commit
+        for node in self.world.nodes:
+            if not node.is_up:
+                continue
+            if node.replica.next_offset < end:
+                return f"{node.name} has not read all"
+            if node.start.is_migrated and node.published.levels != machine.finalized.levels:
+                return f"{node.name} is not at the levels of the cluster"
+            row = machine.registrations.get(node.name)
+            if row is None or row.is_fenced or row.incarnation != node.incarnation:
+                return f"{node.name} is fenced"
+        return self._unrest_of_group(machine.finalized)
+
+    def _unrest_of_group(self, finalized: FinalizedLevels) -> str:
+        if self.world.realm.has_setting:
+            return ""
+        for member in self.crew.members:
+            if member.adopted.levels != finalized.levels:
+                return f"member {member.name} is not at the levels of the cluster"
+        level = finalized.level_of(self.world.realm.governing)
+        up = [node for node in self.world.nodes if node.is_up]
+        for node in up:
+            for peer in up:
+                if node is not peer and node.spoken.get(peer.name) != level:
+                    return f"{node.name} speaks to {peer.name} at another level"
+        return ""
+
+    def bounce(self, node: Node, start: Start, *, wait: bool = True) -> None:
+        """Stop a node and start it with another program."""
+        world, dice = self.world, self.world.scheduler
+        self.strike()
+        world.stop(world.by_name[node.name])
+        world.by_name[node.name].start = start
+        world.run_for(dice.delay(100, 1_500))
+        if world.by_name[node.name].is_up:  # a fault had started it again, as it was
+            world.stop(world.by_name[node.name])
+        world.start(world.by_name[node.name], start)
+        if wait:
+            self.settle()
+
+    def format_anew(self, node: Node, start: Start) -> None:
+        """Empty the disk of a node whose levels its next program cannot start with."""
+        snapshot = node.disk.snapshot
+        found = first_levels(self.world) if snapshot is None else snapshot.finalized
+        ranges = find_program(start.program).ranges
+        if all(name in ranges and level in ranges[name] for name, level in found.levels.items()):
+            return
+        self.say(f"{node.name} is formatted anew: {start} does not start with what its disk has")
+        self.world.stop(node)
+        node.disk = Disk()
+
+    def roll(
+        self, start: Start, *, but: tuple[str, ...] = (), eager: dict[str, int] | None = None
+    ) -> None:
+        """Bounce every node, one at a time, in a drawn order.
+
+        Args:
+            start: what each is started with.
+            but: nodes that are left alone.
+            eager: levels that the operator asks for too early now and then.
+        """
+        self.say(f"roll to {start}")
+        dice = self.world.scheduler
+        names = dice.shuffled([node.name for node in self.world.nodes if node.name not in but])
+        if dice.happens(0.6 if eager else 0.3):
+            names.sort(key=lambda name: name[0])  # brokers first
+        for place, name in enumerate(names):
+            self.kept_down.discard(name)
+            self.excused = set(names[place + 1 :]) if eager else set()
+            self.bounce(self.world.by_name[name], start)
+            if eager and dice.happens(0.3):
+                self.update(eager)
+        self.excused = set()
+
+    def update(
+        self, levels: dict[str, int], kind: UpdateKind = UpdateKind.UPGRADE, *, dry: bool = False
+    ) -> UpdateOutcome | None:
+        """Ask until there is an answer; None if there never is one."""
+        rows = tuple(
+            FeatureUpdate(feature=name, level=level, kind=kind)
+            for name, level in sorted(levels.items())
+        )
+        request = UpdateRequest(updates=rows, validate_only=dry)
+        for _ in range(_TRIES):
+            outcome = self._ask_once(request)
+            if outcome is not None:
+                return outcome
+            done = self._done_already(request)
+            if done is not None:
+                return done
+        return None
+
+    def insist(self, levels: dict[str, int]) -> None:
+        """Raise levels that are needed for what comes next, however often one has to ask.
+
+        A controller that has just become the active one has not heard of all the others yet.
+        """
+        for _ in range(_TRIES):
+            outcome = self.update(levels)
+            self.settle()
+            if outcome is not None and outcome.ok:
+                return
+
+    def _ask_once(self, request: UpdateRequest) -> UpdateOutcome | None:
+        """Ask whoever is active; wait for what it appended to be committed."""
+        world = self.world
+        if not world.run(until=lambda: self._office() is not None, within_ms=SETTLE_MS):
+            return None
+        active = self._office()
+        if active is None:
+            return None
+        self.requests += 1
+        number = self.requests
+        outcome = ask_update(world, active, number, request)
+        if not outcome.records:
+            return outcome
+        told: list[int] = []
+
+        def tell() -> None:
+            world.record(Acknowledged(world.now_ms, number, outcome.finalized.epoch))
+            told.append(number)
+
+        when_committed(active, tell)
+        return outcome if world.run(until=lambda: bool(told), within_ms=_ANSWER_MS) else None
+
+    def _office(self) -> Node | None:
+        active = self.world.active()
+        if active is None or active.machine is None:
+            return None
+        return active if active.paused_until_ms <= self.world.now_ms else None
+
+    def _done_already(self, request: UpdateRequest) -> UpdateOutcome | None:
+        """Look whether a request without an answer was done after all."""
+        self.settle()
+        active = self._office()
+        if active is None or active.machine is None or request.validate_only:
+            return None
+        finalized = active.machine.finalized
+        wanted = {row.feature: max(row.level, 0) for row in request.updates}
+        if any(finalized.level_of(name) != level for name, level in wanted.items()):
+            return None
+        results: tuple[UpdateResult, ...] = ()
+        return UpdateOutcome(results=results, finalized=finalized)
+
+    def write(self, count: int) -> None:
+        """Let clients write what the level in force knows: topics, credentials and so on."""
+        active = self._office()
+        if active is None or active.machine is None:
+            return
+        schema = self.world.realm.schema
+        level = active.machine.finalized.level_of(schema.feature)
+        kinds = [kind for kind in schema.kinds if kind.since <= level and kind.name != "broker"]
+        for _ in range(count):
+            kind = self.world.scheduler.choose(kinds)
+            self.keys += 1
+            known = [name for name, since in sorted(kind.later_fields.items()) if since <= level]
+            fields = dict.fromkeys(("name", *known), self.keys)
+            entry = Entry(kind=kind.name, key=f"k{self.keys:03}", fields=fields)
+            append(self.world, active, (ContentRecord(entry=entry),))
+
+    def strike(self) -> None:
+        """Draw the faults of the next step."""
+        world, dice = self.world, self.world.scheduler
+        world.drop = 0.02 if "drop" in self.faults and dice.happens(0.5) else 0.0
+        for fault in FAULTS:
+            if fault not in self.faults or not dice.happens(0.3):
+                continue
+            at_ms = dice.delay(0, 2_000)
+            victim = dice.choose(world.nodes)
+            if fault == "active":
+                victim = world.active() or victim
+            if victim.name in self.kept_down:
+                continue
+            if fault in ("crash", "active"):
+                world.do_later(at_ms, "kill", victim, dice.delay(200, 6_000))
+            elif fault == "pause":
+                world.do_later(at_ms, "pause", victim, dice.delay(500, 6_000))
+            elif fault == "lag":
+                broker = dice.choose(world.brokers)
+                world.do_later(at_ms, "lag", broker, dice.delay(500, 4_000), 8_000)
+        if self.crew.members and "crash" in self.faults and dice.happens(0.2):
+            self.crew.restart(dice.delay(0, len(self.crew.members) - 1))
+
+    def heal(self, start: Start) -> None:
+        """End all faults, start what is down, and wait until the cluster is at rest."""
+        self.world.drop = 0.0
+        self.faults = frozenset()
+        self.kept_down.clear()
+        self.world.run_for(8_000)
+        for node in list(self.world.nodes):
+            if node.is_up and node.start != start:
+                self.world.stop(node)
+            if not self.world.by_name[node.name].is_up:
+                self.world.start(self.world.by_name[node.name], start)
+        self.settle()
+
+
+def _tip(active: Node) -> tuple[str, FinalizedLevels]:
+    machine = active.machine
+    return active.name, FinalizedLevels() if machine is None else machine.finalized

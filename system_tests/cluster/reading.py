@@ -1,0 +1,190 @@
+"""Every node as a reader of the log: `probing.features.replica_step`, and what it is told to do.
+
+Its own snapshot first, then batches in order; a node that is more than one change of levels behind
+gets the active controller's snapshot instead, as KRaft does for who is far behind.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from probing.features import FinalizedLevels, LevelRecord, ProtocolSetup, Role, decide_protocol
+from system_tests.cluster.events import (
+    Left,
+    Loaded,
+    Published,
+    Resigned,
+    Rewritten,
+    SnapshotWritten,
+    Spoke,
+)
+from system_tests.cluster.machines import (
+    BatchRead,
+    LeaveCluster,
+    PublishLevels,
+    Reaction,
+    Renegotiate,
+    ReplicaCommand,
+    ReplicaState,
+    RewriteState,
+    Snapshot,
+    WriteSnapshot,
+    check_levels,
+    load_snapshot,
+    replica_step,
+)
+from system_tests.cluster.programs import MIGRATION
+from system_tests.cluster.simulation import Node, Office, World
+
+_PREVIEW = 1
+
+
+def first_levels(world: World) -> FinalizedLevels:
+    """Return the levels of an empty log: none; a preview cluster is at level 1 without a record."""
+    realm = world.realm
+    if realm.has_setting or realm.formatted is not None:
+        return FinalizedLevels()
+    return FinalizedLevels(levels={realm.governing: _PREVIEW})
+
+
+def start_reader(world: World, node: Node) -> None:
+    """Load what is on disk, and check it before anything else is done (KIP-584, start-up)."""
+    state = ReplicaState(
+        role=node.role,
+        ranges=node.ranges,
+        schema=world.realm.schema,
+        is_enabled=node.start.is_migrated,
+        finalized=first_levels(world),
+    )
+    if node.disk.snapshot is not None:
+        state = load_snapshot(state, node.disk.snapshot)
+    node.replica = state
+    leave = check_levels(state, state.finalized.levels)
+    if leave is not None:
+        leave_cluster(world, node, leave)
+        return
+    if node.disk.snapshot is not None:
+        _record_load(world, node, node.disk.snapshot)
+    _publish(world, node, state.finalized)
+    renegotiate(world, node)
+
+
+def read_up_to(world: World, node: Node, end: int) -> None:
+    """Read committed batches of one's own log."""
+    while node.is_up and node.replica.next_offset < end:
+        offset = node.replica.next_offset
+        read_batch(world, node, offset, node.disk.log[offset].records)
+
+
+def read_batch(world: World, node: Node, offset: int, records: tuple[Any, ...]) -> None:
+    """Read one committed batch."""
+    event = BatchRead(offset=offset, records=records)
+    node.replica, commands = replica_step(node.replica, event)
+    for command in commands:
+        if node.is_up:
+            _perform(world, node, command)
+
+
+def _perform(world: World, node: Node, command: ReplicaCommand) -> None:
+    match command:
+        case WriteSnapshot(snapshot=snapshot):
+            node.disk.snapshot = snapshot
+            world.record(
+                SnapshotWritten(world.now_ms, node.name, snapshot.end_offset, snapshot.finalized)
+            )
+        case RewriteState(snapshot=snapshot, dropped=dropped):
+            node.disk.snapshot = snapshot
+            world.record(
+                Rewritten(world.now_ms, node.name, snapshot.finalized, snapshot.entries, dropped)
+            )
+        case PublishLevels(finalized=finalized):
+            _publish(world, node, finalized)
+        case Renegotiate():
+            renegotiate(world, node)
+        case LeaveCluster():
+            leave_cluster(world, node, command)
+
+
+def leave_cluster(world: World, node: Node, command: LeaveCluster) -> None:
+    """Resign or unregister where the rule says so, then end."""
+    world.record(Left(world.now_ms, node.name, command.why, command.reaction.value))
+    if command.reaction is Reaction.RESIGN:
+        node.office = Office.FOLLOWER
+        world.record(Resigned(world.now_ms, node.name))
+    if command.reaction is Reaction.UNREGISTER:
+        active = world.active()
+        if active is not None:
+            world.send(active, "unregister", node.name, node.incarnation)
+    world.stop(node, "ended")
+
+
+def _publish(world: World, node: Node, finalized: FinalizedLevels) -> None:
+    node.published = finalized
+    world.record(Published(world.now_ms, node.name, finalized))
+    if world.realm.has_setting:
+        world.record(Spoke(world.now_ms, node.name, "", protocol_level(node)))
+
+
+def protocol_level(node: Node) -> int:
+    """Return what a node with a static setting speaks (KIP-584, phases 1 to 4)."""
+    flag = node.published.level_of(node.replica.schema.feature)
+    setup = ProtocolSetup(setting=node.start.setting, migration=MIGRATION, flag=flag)
+    return decide_protocol(setup).level
+
+
+def renegotiate(world: World, node: Node) -> None:
+    """Ask every peer at which level it is; until it answers it is spoken to at what it was."""
+    if world.realm.has_setting:
+        return
+    for peer in world.nodes:
+        if peer.is_up and peer.name != node.name:
+            _tell_level(world, node, peer, is_answer=False)
+
+
+def _tell_level(world: World, node: Node, peer: Node, *, is_answer: bool) -> None:
+    level = node.published.level_of(world.realm.governing)
+    epoch = (node.incarnation, node.published.epoch)
+    world.send(peer, "ask", peer.incarnation, node.name, epoch, level, is_answer)
+
+
+def on_ask(world: World, node: Node, data: tuple[Any, ...]) -> None:
+    """A peer says its level, and wants to know ours unless this is its answer."""
+    incarnation, name, epoch, level, is_answer = data
+    if incarnation != node.incarnation:
+        return
+    node.peers[name] = max(node.peers.get(name, (epoch, level)), (epoch, level))
+    common = min(node.peers[name][1], node.published.level_of(world.realm.governing))
+    if node.spoken.get(name) != common:
+        node.spoken[name] = common
+        world.record(Spoke(world.now_ms, node.name, name, common))
+    if not is_answer:
+        _tell_level(world, node, world.by_name[name], is_answer=True)
+
+
+def install_snapshot(world: World, node: Node, snapshot: Snapshot | None) -> None:
+    """Take the active controller's snapshot if more than one change of levels was missed."""
+    if snapshot is None or snapshot.end_offset <= node.replica.next_offset:
+        return
+    if snapshot.end_offset > node.commit and node.role is Role.CONTROLLER:
+        return
+    missed = world.committed[node.replica.next_offset : snapshot.end_offset]
+    changes = sum(any(isinstance(row, LevelRecord) for row in batch.records) for batch in missed)
+    if changes < 2:  # noqa: PLR2004 the last change is read from the log like any batch
+        return
+    loaded = load_snapshot(node.replica, snapshot)
+    leave = check_levels(loaded, snapshot.finalized.levels)
+    if leave is not None:
+        node.replica = replace(node.replica, has_left=True)
+        leave_cluster(world, node, leave)
+        return
+    node.replica, node.disk.snapshot = loaded, snapshot
+    _record_load(world, node, snapshot)
+    _publish(world, node, snapshot.finalized)
+    renegotiate(world, node)
+
+
+def _record_load(world: World, node: Node, snapshot: Snapshot) -> None:
+    world.record(
+        Loaded(
+            *(world.now_ms, node.name, snapshot.finalized, snapshot.end_offset, snapshot.entries)
+        )
+    )

@@ -1,0 +1,283 @@
+"""The operator's scripts: what KIP-584 and KIP-778 promise, step by step, mistakes included.
+
+Each begins with a cluster at rest at its old release and ends with every node up and at rest. What
+may come of a step is not asserted here: the checkers look at the trace.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from probing.features import METADATA_VERSION, UpdateKind, default_levels, find_kafka_release
+from system_tests.cluster.operate import NotAtRest, Operator
+from system_tests.cluster.plan import KraftPlan
+from system_tests.cluster.programs import MIGRATION, PROTOCOL_FLAG, Start
+from system_tests.cluster.simulation import Disk
+
+_KRAFT: Final = "kraft.version"
+_ELR: Final = "eligible.leader.replicas.version"
+
+
+def run_scenario(operator: Operator, plan: KraftPlan) -> None:
+    """Start the cluster and do what the scenario says."""
+    first = Start(program=plan.old, setting=4 if plan.scenario == "double-roll" else None)
+    operator.say(f"start {first}")
+    for node in list(operator.world.nodes):
+        operator.world.start(node, first)
+    with suppress(NotAtRest):  # the trace has it
+        operator.settle()
+        last = _SCRIPTS[plan.scenario](operator, plan)
+        operator.heal(last)
+
+
+def _span(series: str) -> tuple[int, int]:
+    return find_kafka_release(series).metadata
+
+
+def _level(operator: Operator) -> int:
+    """Return the level in force, as the active controller has it."""
+    active = operator.world.active()
+    if active is None or active.machine is None:
+        return 0
+    return active.machine.finalized.level_of(operator.world.realm.governing)
+
+
+def _roll_up(operator: Operator, plan: KraftPlan, *, but: tuple[str, ...] = ()) -> Start:
+    """Go to the new release with one rolling bounce; levels stay as they are."""
+    low, high = _span(plan.new)
+    if _level(operator) < low:
+        # To the end: a node that is stopped before it has read this finds the old level on its
+        # disk, and its new program does not start with that.
+        operator.insist({METADATA_VERSION: low})
+    operator.write(3)
+    if operator.world.scheduler.happens(0.5):
+        # Too early: the old programs do not know the level.
+        operator.update({METADATA_VERSION: high})
+    new = Start(program=plan.new)
+    is_eager = operator.world.scheduler.happens(0.9 if but else 0.3)
+    eager = {METADATA_VERSION: high} if is_eager else None
+    operator.roll(new, but=but, eager=eager)
+    return new
+
+
+def _raise(operator: Operator, plan: KraftPlan) -> None:
+    """Raise the level online: at once, or step by step, with what belongs to the release."""
+    dice = operator.world.scheduler
+    high = _span(plan.new)[1]
+    operator.update({METADATA_VERSION: high}, dry=True)
+    if _ELR in find_kafka_release(plan.new).ranges and dice.happens(0.4):
+        operator.update({_ELR: 1})  # too early where metadata.version is still below 4.0-IV1
+    while 0 < (level := _level(operator)) < high:
+        operator.strike()
+        wanted = high if dice.happens(0.4) else dice.delay(level + 1, high)
+        if operator.update({METADATA_VERSION: wanted}) is None:
+            return
+        operator.write(dice.delay(0, 4))
+        if dice.happens(0.5):
+            operator.settle()
+    # The levels that came with the release, together; one at a time if one of them cannot be.
+    others = {name: level for name, level in default_levels(high).items() if name != _KRAFT}
+    others.pop(METADATA_VERSION, None)
+    if others:
+        operator.update(others)
+
+
+def _wander(operator: Operator, plan: KraftPlan) -> None:
+    """Ask for all kinds of changes, wrong ones too."""
+    dice = operator.world.scheduler
+    low, high = _span(plan.new)
+    for _ in range(dice.delay(1, 4)):
+        operator.strike()
+        wanted = dice.delay(max(low - 1, 0), high + 1)
+        kind = dice.choose(list(UpdateKind))
+        levels = {METADATA_VERSION: wanted}
+        if dice.happens(0.3):
+            other = dice.choose((_KRAFT, "group.version", _ELR, "transaction.version", "nonsense"))
+            levels[other] = dice.delay(0, 2)
+        operator.update(levels, kind, dry=dice.happens(0.2))
+        operator.write(dice.delay(0, 3))
+        if dice.happens(0.5):
+            operator.settle()
+
+
+def _upgrade(operator: Operator, plan: KraftPlan) -> Start:
+    new = _roll_up(operator, plan)
+    _raise(operator, plan)
+    operator.settle()
+    if operator.world.scheduler.happens(0.5):
+        _wander(operator, plan)
+    if operator.world.scheduler.happens(0.5):
+        _old_one_comes(operator, plan, new)
+    return new
+
+
+def _old_one_comes(operator: Operator, plan: KraftPlan, new: Start) -> None:
+    """Start one node with the old release by mistake; where it cannot, it has to stay out."""
+    world = operator.world
+    node = world.scheduler.choose(world.nodes)
+    if len(world.controllers) == 1 and node in world.controllers:
+        return
+    operator.say(f"{node.name} is started with {plan.old} by mistake")
+    operator.kept_down.add(node.name)
+    if node in world.brokers and world.scheduler.happens(0.7):
+        # It knows nothing yet, and is slow to learn: only its registration tells on it.
+        world.stop(node)
+        node.disk = Disk()
+        world.do_later(1_600, "lag", node, 3_000, 6_000)
+    operator.bounce(node, Start(program=plan.old), wait=False)
+    world.run_for(8_000)
+    operator.kept_down.discard(node.name)
+    operator.bounce(world.by_name[node.name], new)
+
+
+def _downgrade(operator: Operator, plan: KraftPlan) -> Start:
+    new = _roll_up(operator, plan)
+    _raise(operator, plan)
+    operator.write(6)
+    operator.settle()
+    low, high = _span(plan.old)
+    wanted = operator.world.scheduler.delay(max(low, _span(plan.new)[0]), high)
+    supported = find_kafka_release(plan.old).ranges
+    off = {
+        name: 0
+        for name in default_levels(_span(plan.new)[1])
+        if name not in supported and name != METADATA_VERSION
+    }
+    levels = {METADATA_VERSION: wanted, **_finalized_only(operator, off)}
+    if _level(operator) <= wanted:
+        levels.pop(METADATA_VERSION)
+    if levels:
+        outcome = operator.update(levels, UpdateKind.SAFE_DOWNGRADE)
+        if outcome is not None and not outcome.ok:
+            operator.update(levels, UpdateKind.UNSAFE_DOWNGRADE)
+    operator.settle()
+    if not _can_run(operator, plan.old):
+        return new
+    old = Start(program=plan.old)
+    operator.roll(old)
+    # The programs know these levels; a minimum that was raised meanwhile keeps them closed.
+    operator.update({METADATA_VERSION: max(low, 5)}, UpdateKind.UNSAFE_DOWNGRADE)
+    return old
+
+
+def _finalized_only(operator: Operator, levels: dict[str, int]) -> dict[str, int]:
+    """Keep the features that have a level: nothing else can be deleted."""
+    active = operator.world.active()
+    if active is None or active.machine is None:
+        return {}
+    finalized = active.machine.finalized
+    return {name: level for name, level in levels.items() if finalized.level_of(name)}
+
+
+def _can_run(operator: Operator, series: str) -> bool:
+    """Tell whether programs of a series support all that is finalized."""
+    active = operator.world.active()
+    if active is None or active.machine is None:
+        return False
+    ranges = find_kafka_release(series).ranges
+    return all(
+        name in ranges and level in ranges[name]
+        for name, level in active.machine.finalized.levels.items()
+    )
+
+
+def _minority(operator: Operator, plan: KraftPlan) -> Start:
+    """Leave part of the quorum behind; it comes back as it was, and then as it should be."""
+    world = operator.world
+    names = world.scheduler.shuffled(world.quorum)[: (len(world.quorum) - 1) // 2]
+    for name in names:
+        operator.kept_down.add(name)
+        world.stop(world.by_name[name])
+    operator.say(f"{', '.join(names)} stay offline")
+    new = _roll_up(operator, plan, but=tuple(names))
+    _raise(operator, plan)
+    operator.write(2)
+    for name in names:
+        operator.say(f"{name} comes back with {plan.old}")
+        world.start(world.by_name[name], Start(program=plan.old))
+        world.run_for(world.scheduler.delay(500, 4_000))
+    operator.settle()
+    for name in names:
+        operator.kept_down.discard(name)
+        # It may have missed the level that the new program starts at; the others have it all.
+        operator.format_anew(world.by_name[name], new)
+        operator.bounce(world.by_name[name], new)
+    return new
+
+
+def _preview(operator: Operator, plan: KraftPlan) -> Start:
+    """Come from a cluster without levels, raise them, and perhaps go all the way back."""
+    new = _roll_up(operator, plan)
+    if operator.world.scheduler.happens(0.3) and _can_run(operator, plan.old):
+        operator.roll(Start(program=plan.old))  # no level was written yet
+        operator.roll(new)
+    _raise(operator, plan)
+    operator.settle()
+    if operator.world.scheduler.happens(0.3):
+        operator.update({METADATA_VERSION: 1}, UpdateKind.UNSAFE_DOWNGRADE)
+        operator.settle()
+        if _level(operator) == 1 and _can_run(operator, plan.old):
+            old = Start(program=plan.old)
+            operator.roll(old)
+            return old
+    return new
+
+
+def _double_roll(operator: Operator, _plan: KraftPlan) -> Start:
+    """Go by two rolling bounces from the setting to the flag, and perhaps back in an emergency."""
+    dice = operator.world.scheduler
+    operator.update({PROTOCOL_FLAG: MIGRATION})  # phase 1: nothing is finalized yet
+    operator.roll(Start(program="after", setting=4))
+    operator.update({PROTOCOL_FLAG: MIGRATION})
+    second = Start(program="after", setting=dice.delay(MIGRATION, 6))
+    names = dice.shuffled([node.name for node in operator.world.nodes])
+    for place, name in enumerate(names):
+        if place == len(names) // 2:
+            operator.update({PROTOCOL_FLAG: 6})  # phase 2 has not begun everywhere
+        operator.bounce(operator.world.by_name[name], second)
+    operator.update({PROTOCOL_FLAG: MIGRATION})
+    operator.settle()
+    operator.update({PROTOCOL_FLAG: 6})
+    if dice.happens(0.5):
+        operator.update({PROTOCOL_FLAG: MIGRATION}, UpdateKind.SAFE_DOWNGRADE)
+    if dice.happens(0.5):
+        retired = Start(program="after")
+        operator.roll(retired)  # phase 4: the setting is gone, the flag stays
+        operator.update({PROTOCOL_FLAG: 6})
+        return retired
+    operator.say("emergency: back to the setting, then to the program before")
+    operator.roll(Start(program="after", setting=4))
+    before = Start(program="before", setting=4)
+    operator.roll(before)
+    return before
+
+
+def _lag(operator: Operator, plan: KraftPlan) -> Start:
+    """Raise and lower a level while brokers are behind, and look at what the group does."""
+    world, dice = operator.world, operator.world.scheduler
+    new = _roll_up(operator, plan)
+    for _ in range(dice.delay(2, 4)):
+        for broker in world.brokers:
+            if dice.happens(0.5):
+                world.do_later(0, "lag", broker, dice.delay(1_000, 6_000), 15_000)
+        level, (low, high) = _level(operator), _span(plan.new)
+        if level < high and dice.happens(0.7):
+            operator.update({METADATA_VERSION: dice.delay(level + 1, high)})
+        else:
+            wanted = dice.delay(low, max(level - 1, low))
+            operator.update({METADATA_VERSION: wanted}, UpdateKind.SAFE_DOWNGRADE)
+        if operator.crew.members and dice.happens(0.4):
+            world.run_for(dice.delay(0, 3_000))
+            operator.crew.restart(dice.delay(0, len(operator.crew.members) - 1))
+        world.run_for(dice.delay(500, 12_000))
+    return new
+
+
+_SCRIPTS: Final[dict[str, Callable[[Operator, KraftPlan], Start]]] = {
+    "upgrade": _upgrade,
+    "downgrade": _downgrade,
+    "minority": _minority,
+    "preview": _preview,
+    "double-roll": _double_roll,
+    "lag": _lag,
+}

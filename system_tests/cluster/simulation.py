@@ -1,0 +1,260 @@
+"""The cluster: nodes with disks, a network with delays, and the one queue of what is to come.
+
+Handlers of messages and timers are registered by kind (``build.py``), each takes the world and the
+node it happens to. A message to a node that is down is lost; a paused node gets it when it wakes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
+from system_tests.cluster.events import Happening, Started, Stopped, Struck
+from system_tests.cluster.machines import ControllerState, Record, ReplicaState, Snapshot
+from system_tests.cluster.programs import Program, Realm, Start, find_program
+from system_tests.sim import Scheduler
+
+_CHECK_MS: Final = 100
+
+
+class Batch(NamedTuple):
+    """One entry of a log: the term of who appended it, and its records."""
+
+    term: int
+    records: tuple[Record, ...]
+
+
+class Office(Enum):
+    """What a controller is in its quorum."""
+
+    FOLLOWER = "follower"
+    CANDIDATE = "candidate"
+    ACTIVE = "active"
+
+
+@dataclass(slots=True)
+class Disk:
+    """What outlives a stop."""
+
+    log: list[Batch] = field(default_factory=list)
+    term: int = 0
+    voted_for: str = ""
+    snapshot: Snapshot | None = None
+
+
+@dataclass(slots=True)
+class Node:
+    """One broker or controller: its disk, its program, and all that it knows while it runs.
+
+    Attributes:
+        name, index, role: who; index is its place in the world.
+        disk: outlives a stop.
+        start: how it was last started; incarnation: how often.
+        is_up, paused_until_ms, lag_ms: its condition; lag delays what a broker fetches.
+        replica: the reader of the log; published: levels it goes by.
+        spoken: level by peer; peers: what each said last: its start and epoch, and its level.
+    """
+
+    name: str
+    index: int
+    role: Role
+    disk: Disk = field(default_factory=Disk)
+    start: Start = field(default_factory=lambda: Start(program=""))
+    incarnation: int = 0
+    is_up: bool = False
+    paused_until_ms: int = 0
+    lag_ms: int = 0
+    replica: ReplicaState = field(init=False)
+    published: FinalizedLevels = field(default_factory=FinalizedLevels)
+    spoken: dict[str, int] = field(default_factory=dict)
+    peers: dict[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
+    # a controller's
+    office: Office = Office.FOLLOWER
+    leader: str = ""
+    heard_ms: int = 0
+    votes: set[str] = field(default_factory=set)
+    next_by_peer: dict[str, int] = field(default_factory=dict)
+    match_by_peer: dict[str, int] = field(default_factory=dict)
+    commit: int = 0
+    machine: ControllerState | None = None
+    heard_by_node: dict[str, int] = field(default_factory=dict)
+    waiting: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+    asked: set[tuple[str, int, int]] = field(default_factory=set)
+    # a broker's
+    contact: int = 0
+    answered_ms: int = 0
+    is_registered: bool = False
+    is_rejected: bool = False
+    registered_at: int = 0
+
+    @property
+    def program(self) -> Program:
+        """Return what it runs."""
+        return find_program(self.start.program)
+
+    @property
+    def ranges(self) -> Mapping[str, LevelRange]:
+        """Return what it advertises: nothing before the migration version."""
+        return self.program.ranges if self.start.is_migrated else {}
+
+    @property
+    def support(self) -> NodeSupport:
+        """Return what it tells the active controller."""
+        return NodeSupport(
+            node_id=self.name,
+            role=self.role,
+            ranges=self.ranges,
+            is_migrated=self.start.is_migrated,
+        )
+
+    @property
+    def is_active(self) -> bool:
+        """Tell whether it holds itself for the active controller."""
+        return self.is_up and self.office is Office.ACTIVE
+
+
+Handler = Callable[["World", Node, tuple[Any, ...]], None]
+
+
+class World:
+    """One cluster while it runs.
+
+    Attributes:
+        scheduler: the only clock and the only dice.
+        realm: what holds for all nodes.
+        nodes: controllers first; trace: what happened.
+        drop: chance that a message is lost.
+        committed: every batch that was ever committed.
+        handlers: by kind of message or timer.
+    """
+
+    def __init__(self, seed: int, realm: Realm, *, controllers: int, brokers: int) -> None:
+        """Make a cluster in which nothing runs yet."""
+        self.scheduler = Scheduler(seed)
+        self.realm = realm
+        names = [(f"c{n}", Role.CONTROLLER) for n in range(controllers)]
+        names += [(f"b{n}", Role.BROKER) for n in range(brokers)]
+        self.nodes = [Node(name=n, index=i, role=role) for i, (n, role) in enumerate(names)]
+        self.by_name = {node.name: node for node in self.nodes}
+        self.controllers = [node for node in self.nodes if node.role is Role.CONTROLLER]
+        self.brokers = [node for node in self.nodes if node.role is Role.BROKER]
+        self.trace: list[Happening] = []
+        self.drop = 0.0
+        self.committed: list[Batch] = []
+        self.handlers: dict[str, Handler] = {}
+        self.starters: list[Callable[[World, Node], None]] = []
+
+    @property
+    def now_ms(self) -> int:
+        """Return the simulated time."""
+        return self.scheduler.now_ms
+
+    @property
+    def quorum(self) -> tuple[str, ...]:
+        """Return the names of all voters."""
+        return tuple(node.name for node in self.controllers)
+
+    def record(self, happening: Happening) -> None:
+        """Add to the trace."""
+        self.trace.append(happening)
+
+    def send(self, target: Node, kind: str, *data: Any) -> None:
+        """Send a message; it takes its time, and may be lost, but where connections are made."""
+        if kind != "ask" and self.scheduler.happens(self.drop):
+            return
+        delay_ms = self.scheduler.delay(1, 15) + target.lag_ms
+        self.scheduler.schedule(delay_ms, kind, target.index, (0, *data))
+
+    def later(self, node: Node, delay_ms: int, kind: str, *data: Any) -> None:
+        """Set a timer of a node; it dies with the node's incarnation."""
+        self.scheduler.schedule(delay_ms, kind, node.index, (node.incarnation, *data))
+
+    def do_later(self, delay_ms: int, kind: str, node: Node, *data: Any) -> None:
+        """Let something happen to a node, whether it runs or not."""
+        self.scheduler.schedule(delay_ms, f"!{kind}", node.index, (0, *data))
+
+    def start(self, node: Node, start: Start) -> None:
+        """Start a node that is down."""
+        if node.is_up:
+            return
+        program = find_program(start.program)
+        fresh = Node(name=node.name, index=node.index, role=node.role, disk=node.disk)
+        fresh.start, fresh.incarnation, fresh.is_up = start, node.incarnation + 1, True
+        fresh.contact = self.scheduler.delay(0, len(self.controllers) - 1)
+        fresh.answered_ms = fresh.heard_ms = self.now_ms
+        self._replace(node, fresh)
+        for peer in self.nodes:
+            peer.spoken.pop(node.name, None)
+        self.record(
+            Started(
+                self.now_ms, fresh.name, program.name, fresh.ranges, program.reads, start.setting
+            )
+        )
+        for starter in self.starters:
+            if fresh.is_up:
+                starter(self, fresh)
+
+    def _replace(self, old: Node, new: Node) -> None:
+        self.nodes[old.index] = new
+        self.by_name[old.name] = new
+        self.controllers = [node for node in self.nodes if node.role is Role.CONTROLLER]
+        self.brokers = [node for node in self.nodes if node.role is Role.BROKER]
+
+    def stop(self, node: Node, how: str = "stop") -> None:
+        """Stop a node that is up; what it was doing is lost, its disk stays."""
+        if not node.is_up:
+            return
+        node.is_up = False
+        node.office = Office.FOLLOWER
+        for peer in self.nodes:
+            peer.spoken.pop(node.name, None)
+        self.record(Stopped(self.now_ms, node.name, how))
+
+    def pause(self, node: Node, pause_ms: int) -> None:
+        """Let a node do and hear nothing for a while."""
+        node.paused_until_ms = max(node.paused_until_ms, self.now_ms + pause_ms)
+        self.record(Struck(self.now_ms, node.name, f"paused for {pause_ms} ms"))
+
+    def active(self) -> Node | None:
+        """Return the active controller of the highest term, if there is one."""
+        holders = [node for node in self.controllers if node.is_active]
+        return max(holders, key=lambda node: node.disk.term, default=None)
+
+    def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
+        """Let things happen until ``until`` holds; tell whether it did in time."""
+        limit_ms = self.now_ms + within_ms
+        check_ms = self.now_ms
+        while True:
+            due_ms = self.scheduler.next_due_ms()
+            if due_ms is None or due_ms > check_ms:
+                if until():
+                    return True
+                if check_ms >= limit_ms or due_ms is None:
+                    return False
+                check_ms = min(check_ms + _CHECK_MS, limit_ms)
+                continue
+            self._step()
+
+    def run_for(self, wait_ms: int) -> None:
+        """Let things happen for a while."""
+        end_ms = self.now_ms + wait_ms
+        self.scheduler.schedule(wait_ms, "?wake", 0, ())
+        while self.now_ms < end_ms:
+            self._step()
+
+    def _step(self) -> None:
+        pending = self.scheduler.pop()
+        kind = pending.kind
+        if kind == "?wake":
+            return
+        node = self.nodes[pending.target]
+        incarnation, *data = pending.data
+        if kind.startswith("!"):
+            self.handlers[kind](self, node, tuple(data))
+        elif node.is_up and incarnation in (0, node.incarnation):
+            if node.paused_until_ms > self.now_ms:
+                wait_ms = node.paused_until_ms - self.now_ms
+                self.scheduler.schedule(wait_ms, kind, node.index, pending.data)
+                return
+            self.handlers[kind](self, node, tuple(data))

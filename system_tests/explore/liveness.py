@@ -1,0 +1,122 @@
+"""Runs that never end: cycles of moves that happen by themselves, in a graph of states."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from system_tests.explore.moves import Move, Progress
+from system_tests.explore.world import StillWorld
+from system_tests.sim import Broken, Evidence, Plan, Settled, check_final_versions, check_step
+
+Edges = Sequence[tuple[Move, int]]
+
+
+def endless(successors: Sequence[Edges]) -> list[list[int]]:
+    """Return the sets of states that a group may wander in for ever, the first met first.
+
+    A set counts if it is fair: no kind of thing is possible in all of its states and never done in
+    it. A session that may run out all the time does so at last.
+
+    Args:
+        successors: state -> moves that happen by themselves, and the states that they lead to.
+    """
+    found: list[list[int]] = []
+    for members in _components(successors):
+        inside = set(members)
+        moves = [(m, t) for state in members for m, t in successors[state] if t in inside]
+        if not moves:
+            continue
+        done = {move.kind for move, _ in moves}
+        always = set.intersection(*({m.kind for m, _ in successors[s]} for s in members))
+        if always <= done:
+            found.append(sorted(members))
+    return sorted(found)
+
+
+def way_round(successors: Sequence[Edges], members: Sequence[int]) -> list[int]:
+    """Return a shortest way from the first of the states through the others back to it."""
+    inside, start = set(members), members[0]
+    came_from: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        for _, reached in successors[state]:
+            if reached == start:
+                way = [start]
+                while state != start:
+                    way.append(state)
+                    state = came_from[state]
+                return [*way, start][::-1]
+            if reached in inside and reached not in came_from:
+                came_from[reached] = state
+                queue.append(reached)
+    return [start]
+
+
+def _components(successors: Sequence[Edges]) -> list[list[int]]:
+    """Strongly connected components (Tarjan), without recursion."""
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    found: list[list[int]] = []
+    for root in range(len(successors)):
+        if root in order:
+            continue
+        work = [(root, 0)]
+        while work:
+            state, at = work.pop()
+            if at == 0:
+                order[state] = low[state] = len(order)
+                stack.append(state)
+                on_stack.add(state)
+            for number in range(at, len(successors[state])):
+                reached = successors[state][number][1]
+                if reached not in order:
+                    work += [(state, number + 1), (reached, 0)]
+                    break
+                if reached in on_stack:
+                    low[state] = min(low[state], order[reached])
+            else:
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[state])
+                if low[state] == order[state]:
+                    at = stack.index(state)
+                    found.append(stack[at:])
+                    on_stack.difference_update(stack[at:])
+                    del stack[at:]
+    return found
+
+
+def judge(
+    world: StillWorld, evidence: Evidence, progress: Progress, plan: Plan, *, rests: bool
+) -> list[Broken]:
+    """Return the rules that a group breaks in which nothing happens any more by itself.
+
+    Args:
+        world: the group.
+        evidence: what the checkers know of it.
+        progress: how far the operator has come.
+        plan: what the operator does.
+        rests: every thread has what it waits for; if not, the group hangs.
+    """
+    up = [thread for thread in world.threads if thread.is_up]
+    if not rests:
+        if not up:
+            return []
+        why = ", ".join(f"{t.name} is {t.phase.value}" for t in up if not t.is_resting)
+        return [
+            Broken(
+                rule="settles",
+                at_ms=0,
+                sentence=f"nothing more happens, and {why or 'the group is not of one mind'}",
+            )
+        ]
+    used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
+    settled = Settled(0, world.group.generation, "", used)
+    broken = check_step(evidence, settled)
+    if progress.is_done(plan):
+        broken += check_final_versions(
+            [settled], plan.promised_versions, is_uniform=plan.is_uniform
+        )
+    return broken

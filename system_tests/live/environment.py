@@ -1,0 +1,134 @@
+"""Where an experiment runs: a broker of its own, embedded or real, or one that is there."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
+
+from system_tests.broker import BrokerConfig, running_broker
+from system_tests.errors import SurroundingsError
+from system_tests.live.plan import LiveOptions
+
+_TOPIC = "words"
+_GROUP = "word-count"
+_CONNECT_MS = 5000
+_UNIQUE = 8
+_REPLACED_NODES = 3
+_Brokers = tuple[str, Callable[[], object] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A broker with an empty topic, and the names to use on it.
+
+    `replace_brokers` puts new brokers in place of all, behind the same bootstrap servers; None
+    where the brokers are not ours to replace.
+    """
+
+    bootstrap_servers: str
+    group_id: str
+    topic: str
+    replace_brokers: Callable[[], object] | None = None
+
+
+@contextmanager
+def open_world(options: LiveOptions) -> Iterator[World]:
+    """Provide a broker and an empty topic, and clean up afterwards.
+
+    Raises:
+        SurroundingsError: the broker cannot be reached or started, or refuses the topic.
+    """
+    if options.bootstrap_server is not None:
+        # A shared broker: names of our own, so that nothing that lives there is touched.
+        unique = uuid.uuid4().hex[:_UNIQUE]
+        world = World(
+            bootstrap_servers=options.bootstrap_server,
+            group_id=f"rolling-bounce-{_GROUP}-{unique}",
+            topic=f"rolling-bounce-{_TOPIC}-{unique}",
+        )
+        with topic_of(world, options.partitions, keep=False):
+            yield world
+        return
+    broker = _embedded_broker if options.broker is None else _real_broker
+    with broker(options) as (bootstrap_servers, replace_brokers):
+        world = World(
+            bootstrap_servers=bootstrap_servers,
+            group_id=_GROUP,
+            topic=_TOPIC,
+            replace_brokers=replace_brokers,
+        )
+        with topic_of(world, options.partitions, keep=True):
+            yield world
+
+
+@contextmanager
+def _embedded_broker(options: LiveOptions) -> Iterator[_Brokers]:
+    config = BrokerConfig(ports=(options.port,))
+    if options.replace_brokers:
+        config = BrokerConfig(
+            nodes=_REPLACED_NODES, bootstrap_listener=True, bootstrap_port=options.port
+        )
+    try:
+        context = running_broker(config)
+        broker = context.__enter__()
+    except OSError as error:
+        raise SurroundingsError(
+            f"the embedded broker cannot listen on port {options.port}: "
+            f"{os.strerror(error.errno) if error.errno else error}; "
+            "choose another --port, or 0 for a free one"
+        ) from error
+    try:
+        yield ",".join(broker.bootstrap_servers), broker.replace_nodes
+    finally:
+        context.__exit__(None, None, None)
+
+
+@contextmanager
+def _real_broker(options: LiveOptions) -> Iterator[_Brokers]:
+    from system_tests.real import running_real_broker  # noqa: PLC0415 others need no Java
+
+    with running_real_broker(options.broker or "", port=options.port) as broker:
+        yield broker.bootstrap_servers, None
+
+
+@contextmanager
+def topic_of(
+    world: World, partitions: int, *, keep: bool, configs: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Make the empty topic of a world, and delete it afterwards unless it is to be kept.
+
+    Raises:
+        SurroundingsError: no broker answers, or it refuses the topic.
+    """
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=world.bootstrap_servers,
+            client_id="rolling-bounce",
+            request_timeout_ms=_CONNECT_MS,
+            bootstrap_timeout_ms=_CONNECT_MS,
+        )
+    except (KafkaError, ValueError) as error:
+        raise SurroundingsError(
+            f"no broker answers at {world.bootstrap_servers} ({type(error).__name__}); "
+            "start one or correct --bootstrap-server"
+        ) from error
+    try:
+        try:
+            admin.create_topics(
+                [NewTopic(world.topic, partitions, -1, topic_configs=dict(configs or {}))]
+            )
+        except KafkaError as error:
+            raise SurroundingsError(
+                f"the broker at {world.bootstrap_servers} refuses to create the topic "
+                f"{world.topic}: {error}"
+            ) from error
+        yield
+        if not keep:
+            with suppress(KafkaError):
+                admin.delete_topics([world.topic])
+    finally:
+        admin.close()

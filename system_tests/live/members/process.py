@@ -1,0 +1,112 @@
+"""A member process from its first line of input to its exit status, whatever client it runs on."""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from time import monotonic, sleep
+from typing import Protocol
+
+from system_tests.live import events
+from system_tests.live.members.config import MemberConfig
+
+EXIT_FAILED = 1
+_EXIT_USAGE = 2
+_EXIT_SURROUNDINGS = 3
+
+
+class Run(Protocol):
+    """A member's life: returns the exit status."""
+
+    def __call__(self, config: MemberConfig, *, stopping: threading.Event) -> int:
+        """Be a member until `stopping` is set."""
+
+
+def run_member(run: Run, *, surroundings: type[Exception]) -> int:
+    """Read the configuration, tie this process to its parent, run.
+
+    Args:
+        run: the member.
+        surroundings: the client's errors, which are not the member's fault.
+    """
+    arguments = sys.argv[1:]
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, lambda *_: stopping.set())
+    try:
+        config = MemberConfig.from_json(arguments[0] if arguments else sys.stdin.readline())
+    except ValueError as error:
+        sys.stderr.write(f"bad configuration: {error}\n")
+        return _EXIT_USAGE
+    end_with_parent(stopping)
+    try:
+        return run(config, stopping=stopping)
+    except surroundings as error:
+        sys.stderr.write(f"{config.name}: {type(error).__name__}: {error}\n")
+        return _EXIT_SURROUNDINGS
+
+
+class Reporter:
+    """Writes events to standard output, one line each, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __call__(self, event: events.Event, *, at_ms: float | None = None) -> None:
+        """Report one event that happened now, or at `at_ms`."""
+        with self._lock:
+            at_ms = now_ms() if at_ms is None else at_ms
+            line = events.write_report(event, at_ms=at_ms).encode() + b"\n"
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+
+
+def now_ms() -> float:
+    """Read the clock that all processes of a machine share."""
+    return time.monotonic_ns() / 1e6
+
+
+_PR_SET_PDEATHSIG = 1
+_SIGKILL = 9
+_CLEAN_END_S = 2.0
+_READ_SIZE = 4096
+
+
+def end_with_parent(stopping: threading.Event) -> None:
+    """Tie this process to its parent.
+
+    Args:
+        stopping: set when standard input ends; if the process is still there two seconds later,
+            it ends at once.
+    """
+    ask_kernel_to_end_with_parent()
+    threading.Thread(target=_watch_stdin, args=(stopping,), daemon=True).start()
+
+
+def ask_kernel_to_end_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends (Linux only)."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    except (OSError, AttributeError):
+        return  # a C library without prctl: standard input is the rope that holds
+    if os.getppid() != parent:
+        os._exit(1)  # the parent died before the rope was tied
+
+
+def _watch_stdin(stopping: threading.Event) -> None:
+    descriptor = sys.stdin.fileno()
+    try:
+        while os.read(descriptor, _READ_SIZE):
+            pass
+    except OSError:
+        pass  # a closed descriptor says the same as an end of file
+    stopping.set()
+    deadline = monotonic() + _CLEAN_END_S
+    while monotonic() < deadline:
+        sleep(0.1)
+    os._exit(1)

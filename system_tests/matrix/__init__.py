@@ -1,0 +1,38 @@
+"""The upgrade matrix: what the release table expects of every pair of releases."""
+
+from system_tests.matrix.evidence import gather_many
+from system_tests.matrix.expectation import Kind, all_pairs, expect, kinds, pairs_between, route
+from system_tests.matrix.kip268 import KipCell, kip268_cells, kip268_pairs
+from system_tests.matrix.markdown import render_page
+from system_tests.matrix.render import (
+    grid_lines,
+    kip_document,
+    kip_lines,
+    legend_lines,
+    pair_document,
+    pair_lines,
+)
+from system_tests.matrix.store import Verdict, to_text, verdict_of
+
+__all__ = [
+    "Kind",
+    "KipCell",
+    "Verdict",
+    "all_pairs",
+    "expect",
+    "gather_many",
+    "grid_lines",
+    "kinds",
+    "kip268_cells",
+    "kip268_pairs",
+    "kip_document",
+    "kip_lines",
+    "legend_lines",
+    "pair_document",
+    "pair_lines",
+    "pairs_between",
+    "render_page",
+    "route",
+    "to_text",
+    "verdict_of",
+]

@@ -1,0 +1,109 @@
+"""Finalized levels on real clients: held back, raised, taken back, never by a stale broker."""
+
+import io
+
+import pytest
+
+from probing.features import ASSIGNMENT_PROTOCOL, UpdateKind
+from system_tests.broker import BrokerConfig, running_broker
+from system_tests.live import events
+from system_tests.live.bounce import LiveBounce
+from system_tests.live.plan import LiveOptions
+from system_tests.live.screen import PlainScreen
+from system_tests.live.upgrade import Switches, plan_path
+from system_tests.support.level_members import LevelMember, finalize, until
+
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.mark.kip("778-13", "loop")
+def test_a_group_is_held_back_raised_and_lowered_while_records_flow():
+    said = io.StringIO()
+    options = LiveOptions(
+        members=3, client="mixed", hold_back=True, rate=100.0, quiet_ms=400.0, settle_timeout_s=60
+    )
+    screen = PlainScreen(said, ("a", "b", "c"))
+    outcome = LiveBounce(options, plan_path("3.1", "native", Switches()), screen).run()
+    assert outcome.failure is None, said.getvalue()
+    checks = {check.name: check for check in outcome.verdict.checks}
+    for name in ("records", "owners"):
+        assert checks[name].ok, checks[name].sentence
+    assert set(outcome.used_versions.values()) == {11}
+    trace = said.getvalue()
+    assert "the binaries are new, the group is held at v11" in trace
+    assert "assignment.protocol was upgraded to 101" in trace
+    assert "assignment.protocol was downgraded from 101 (v101) to 11 (v11)" in trace
+    written = [
+        (report.member, report.event.version)
+        for report in outcome.reports
+        if isinstance(report.event, events.SubscriptionWritten)
+    ]
+    assert 101 in dict(map(reversed, written))
+    assert set(dict(written).values()) == {11}
+
+
+@pytest.fixture
+def broker():
+    # The levels of 3.9, where the feature is off.
+    config = BrokerConfig(nodes=2, topics={"words": 4}, metadata_version=22)
+    with running_broker(config) as running:
+        yield running
+
+
+@pytest.fixture
+def member(broker):
+    made = []
+
+    def make(node, **settings):
+        made.append(LevelMember(broker.bootstrap_servers, node, **settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def epochs(members):
+    return [one.epoch for one in members]
+
+
+def settled(members):
+    return sorted(task for one in members for task in one.tasks) == ["0_0", "0_1", "0_2", "0_3"]
+
+
+@pytest.mark.kip("584-11", "loop")
+def test_a_stale_broker_never_takes_the_group_back_and_an_operator_does(broker, member):
+    first, stale = member(0), member(1)
+    group = [first, stale]
+    until(lambda: settled(group), lambda: "settled")
+    broker.call(lambda inner: inner.cluster.features.freeze([2]))
+    finalize(broker.bootstrap_servers, 2)
+    # Whoever looks at node 1 knows; a third one, told by the stale node, makes a rebalance.
+    until(lambda: first.assignor._levels.found.epoch == 1, lambda: epochs(group))
+    group.append(member(1))
+    until(lambda: settled(group) and epochs(group) == [1, 1, 1], lambda: epochs(group))
+    group.append(member(1))
+    until(lambda: settled(group) and epochs(group) == [1, 1, 1, 1], lambda: epochs(group))
+    assert first.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) == 101
+    until(lambda: first.written[-1] == 101, lambda: first.written)
+    broker.call(lambda inner: inner.cluster.features.thaw())
+    finalize(broker.bootstrap_servers, 1, UpdateKind.SAFE_DOWNGRADE)
+    until(lambda: settled(group) and epochs(group) == [2, 2, 2, 2], lambda: epochs(group))
+    assert stale.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
+
+
+@pytest.mark.kip("584-6", "loop")
+def test_a_member_below_the_level_ends_with_one_sentence_and_the_group_goes_on(broker, member):
+    finalize(broker.bootstrap_servers, 2)
+    group = [member(0, release="next", levels={2: {ASSIGNMENT_PROTOCOL: 102}}) for _ in range(2)]
+    until(lambda: settled(group) and epochs(group) == [1, 1], lambda: epochs(group))
+    old = member(0, levels={})
+    until(lambda: old.error is not None, lambda: "stopped")
+    assert "assignment.protocol=102 where it supports 1..101" in old.error
+    assert "start it with a release that supports" in old.error
+    assert old.tasks == []
+    old.close()
+    until(lambda: settled(group), lambda: "settled again")
+    asked = member(0, levels={2: {ASSIGNMENT_PROTOCOL: 102}})  # finds out by itself
+    until(lambda: asked.error is not None, lambda: "stopped")
+    until(lambda: settled(group), lambda: "settled at the end")

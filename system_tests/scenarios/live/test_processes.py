@@ -1,0 +1,61 @@
+"""Nothing is left behind, whatever ends the experiment; and what the surroundings may do to it."""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+import pytest
+
+from system_tests.scenarios.conftest import gone
+
+pytestmark = [
+    pytest.mark.loop,
+    pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc"),
+]
+_BOUNCE = "--from 3.1 --to native"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_everything_within_two_seconds(started, number):
+    process, children = started(_BOUNCE)
+    assert len(children) >= 2  # one may be between two lives already
+    began = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(timeout=5) == 130
+    assert time.monotonic() - began < 2
+    assert gone(children, within_s=0.5)
+    assert "interrupted" in process.stderr.read()
+
+
+def test_members_do_not_outlive_an_orchestrator_that_was_killed(started):
+    process, children = started(_BOUNCE)
+    assert len(children) >= 2  # one may be between two lives already
+    process.kill()
+    assert gone(children, within_s=3)
+
+
+def test_a_port_in_use_is_the_surroundings_fault(bounce):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        run = bounce(f"{_BOUNCE} --port {server.getsockname()[1]}")
+    assert run.status == 3
+    assert "choose another --port" in run.stderr
+
+
+def test_a_broker_that_does_not_answer_is_the_surroundings_fault(bounce):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    run = bounce(f"{_BOUNCE} --bootstrap-server 127.0.0.1:{port}")
+    assert run.status == 3
+    assert len(run.stderr.splitlines()) == 1
+    assert "correct --bootstrap-server" in run.stderr
+
+
+def test_a_member_that_dies_by_itself_ends_the_experiment_and_is_named(started):
+    process, children = started(_BOUNCE)
+    os.kill(children[0], signal.SIGKILL)
+    rest = process.stdout.read()
+    assert process.wait(timeout=10) == 1
+    assert "died: its process was ended by signal 9" in rest
+    assert gone(children, within_s=0.5)

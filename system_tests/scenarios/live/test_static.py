@@ -1,0 +1,81 @@
+"""Static members (KIP-345): whoever is back within its session finds its place and its answer."""
+
+import sys
+from random import Random
+from time import monotonic
+
+import pytest
+
+from system_tests.broker import BrokerConfig, running_broker
+from system_tests.coordinator import EventKind
+from system_tests.live.group import unsettled_reason
+from system_tests.live.plan import LiveOptions, Stage
+from system_tests.live.processes import Crew
+from system_tests.live.screen import SilentScreen
+
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
+# Back within the session, however slow the machine.
+PATIENT = "--session-timeout-ms 60000 --timeout 90"
+LIMIT_S = 170
+NATIVE = Stage(release="native", upgrade_from=None, latest_version=101)
+
+
+def test_an_upgrade_of_static_members_on_both_clients_costs_no_rebalance_at_all(bounce):
+    run = bounce(
+        f"--from native --to next --static --client mixed --members 4 {PATIENT}", timeout_s=LIMIT_S
+    )
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["total"] == 0
+
+
+def test_going_back_is_as_cheap_though_the_kept_answers_are_of_the_later_program(bounce):
+    run = bounce(f"--from next --to native --static --kill leader {PATIENT}", timeout_s=LIMIT_S)
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["total"] == 0
+
+
+def test_beside_jvm_leaders_a_kept_answer_below_ours_costs_one_rebalance_for_the_version(bounce):
+    run = bounce(f"--from 3.1 --to native --static {PATIENT}", timeout_s=LIMIT_S)
+    assert (run.status, run.failed()) == (0, [])
+    numbers = run.numbers("rebalances")
+    assert numbers["membership"] == 0
+    assert 1 <= numbers["version"] <= 3, numbers
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
+def test_a_member_that_stays_away_longer_loses_its_tasks_and_gets_some_again(client):
+    options = LiveOptions(
+        static=True, client=client, partitions=4, session_timeout_ms=2000, heartbeat_ms=200
+    )
+    config = BrokerConfig(topics={"words": 4})
+    with running_broker(config) as broker:
+        crew = Crew(
+            ("a", "b"),
+            bootstrap_servers=",".join(broker.bootstrap_servers),
+            group_id="g",
+            topic="words",
+            options=options,
+            screen=SilentScreen(sys.stderr, ("a", "b")),
+            dice=Random(1),  # noqa: S311 repeatable, not secret
+        )
+        try:
+            for name in ("a", "b"):
+                crew.start(name, NATIVE)
+            settle(crew)
+            crew.stop("b")
+            settle(crew)
+            assert len(crew.group.members["a"].active_tasks) == 4
+            assert EventKind.MEMBER_EXPIRED in {event.kind for event in broker.events}
+            crew.start("b", NATIVE)
+            settle(crew)
+            assert len(crew.group.members["b"].active_tasks) == 2
+        finally:
+            crew.end(grace_s=2)
+
+
+def settle(crew):
+    """Wait until every partition has an owner and nobody waits for anything."""
+    crew.wait(
+        lambda: unsettled_reason(crew.group, partitions=4, now_ms=monotonic() * 1000, quiet_ms=400),
+        timeout_s=60,
+    )

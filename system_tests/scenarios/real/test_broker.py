@@ -1,0 +1,104 @@
+"""A real broker: its data outlives it, it does not outlive its parent, and bounces run on it."""
+
+import subprocess
+import sys
+
+import pytest
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from system_tests.errors import SurroundingsError
+from system_tests.real import RealBroker, broker_release
+from system_tests.scenarios.conftest import gone
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+
+_OWNER = """
+import sys
+from system_tests.real import RealBroker, broker_release
+broker = RealBroker(broker_release("kafka:3.9"))
+broker.start()
+print(broker.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("name", ["kafka:3.9", "kafka:4"])
+def test_topics_outlive_a_stop_and_a_kill(name):
+    broker = RealBroker(broker_release(name))
+    try:
+        broker.start()
+        admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+        admin.create_topics([NewTopic("kept", 3, 1)])
+        admin.close()
+        for end in (broker.stop, broker.kill):
+            end()
+            assert not broker.is_running
+            broker.start()
+            admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+            assert "kept" in admin.list_topics()
+            admin.close()
+    finally:
+        broker.close()
+
+
+def test_no_broker_outlives_a_parent_that_was_killed():
+    with subprocess.Popen(
+        [sys.executable, "-c", _OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        pid = int(owner.stdout.readline())
+        owner.kill()
+        owner.wait()
+        assert gone([pid], within_s=8)
+
+
+def test_a_port_in_use_is_the_surroundings_fault(kafka_3_9):
+    broker = RealBroker(kafka_3_9.release, port=kafka_3_9.port)
+    try:
+        with pytest.raises(SurroundingsError, match="Address already in use"):
+            broker.start()
+    finally:
+        broker.close()
+
+
+@pytest.mark.parametrize("name", ["kafka:3.9", "kafka:4"])
+def test_a_rolling_bounce_on_a_real_broker_is_good(bounce, name):
+    run = bounce(f"--broker {name} --from 2.8 --to native --members 4 --rate 500", timeout_s=170)
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("records")["missing"] == 0
+    assert run.numbers("owners")["double"] == []
+
+
+@pytest.mark.parametrize("order", ["leader-first", "leader-last"])
+def test_a_bounce_among_ours_costs_no_rebalance_for_the_version_on_a_real_broker(
+    bounce, kafka_3_9, order
+):
+    run = bounce(
+        f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from native --to next --members 5"
+        f" --order {order}",
+        timeout_s=170,
+    )
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["version"] == 0
+    assert set(run.numbers("versions")["used"].values()) == {102}
+
+
+def test_cooperative_and_eager_members_on_both_clients_are_upgraded_on_a_real_broker(
+    bounce, kafka_3_9
+):
+    run = bounce(
+        f"--bootstrap-server {kafka_3_9.bootstrap_servers} --from 2.8 --to native --members 4"
+        " --client mixed --protocol cooperative --session-timeout-ms 30000 --timeout 60",
+        timeout_s=170,
+    )
+    assert (run.status, run.failed()) == (0, [])
+    assert set(run.numbers("versions")["used"].values()) == {101}
+
+
+def test_an_upgrade_of_static_members_costs_no_rebalance_on_a_real_broker(bounce, kafka_4):
+    run = bounce(
+        f"--bootstrap-server {kafka_4.bootstrap_servers} --from native --to next --members 4"
+        " --client mixed --static --session-timeout-ms 30000 --timeout 60",
+        timeout_s=170,
+    )
+    assert (run.status, run.failed()) == (0, [])
+    assert run.numbers("rebalances")["total"] == 0

@@ -1,0 +1,248 @@
+"""Feature levels of real Kafka clusters: our commands beside Kafka's own tool, and rights."""
+
+import json
+import time
+from contextlib import ExitStack
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
+from assignor.cli import main
+from system_tests.real import RealBroker, broker_release, running_real_broker
+from system_tests.support.jvm import FeatureTool
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+
+METADATA = "metadata.version"
+REFUSED = "INVALID_UPDATE_VERSION"
+LIMIT_S = 60
+
+# Command and options as both tools take them, what ours adds, our exit status, what we say.
+STEPS_3_9 = (
+    ("upgrade", ("--metadata", "3.8-IV0", "--dry-run"), (), 0, "can be upgraded from 19 (3.7-IV4)"),
+    ("upgrade", ("--metadata", "3.8-IV0"), (), 0, "was upgraded from 19 (3.7-IV4) to 20 (3.8-IV0)"),
+    ("upgrade", ("--feature", f"{METADATA}=21"), (), 0, "to 21 (3.9-IV0)"),
+    ("upgrade", ("--feature", f"{METADATA}=40"), (), 1, REFUSED),
+    ("downgrade", ("--metadata", "3.8-IV0", "--dry-run"), (), 0, "can be downgraded"),
+    ("downgrade", ("--metadata", "3.8-IV0"), ("--yes",), 0, "to 20 (3.8-IV0)"),
+    ("downgrade", ("--metadata", "3.7-IV1"), ("--yes",), 1, "below 17 (3.7-IV2) what came with it"),
+    ("downgrade", ("--metadata", "3.7-IV1", "--unsafe"), ("--yes",), 1, "not supported"),
+    ("downgrade", ("--metadata", "3.7-IV2", "--unsafe"), ("--yes",), 0, "to 17 (3.7-IV2)"),
+    ("disable", ("--feature", METADATA), ("--yes",), 1, REFUSED),
+)
+STEPS_4 = (
+    ("upgrade", ("--feature", f"{METADATA}=28", "--dry-run"), (), 0, "can be upgraded"),
+    ("upgrade", ("--feature", f"{METADATA}=28"), (), 0, "to 28 (4.2-IV0)"),
+    ("upgrade", ("--feature", f"{METADATA}=29"), (), 0, "to 29 (4.2-IV1)"),
+    ("upgrade", ("--feature", "share.version=1", "--feature", "streams.version=9"), (), 1, REFUSED),
+    ("upgrade", ("--feature", "share.version=1", "--feature", "streams.version=1"), (), 0, "to 1"),
+    ("downgrade", ("--feature", f"{METADATA}=25", "--dry-run"), (), 0, "can be downgraded"),
+    ("downgrade", ("--feature", f"{METADATA}=27"), ("--yes",), 0, "to 27 (4.1-IV1)"),
+    ("downgrade", ("--feature", f"{METADATA}=22"), ("--yes",), 1, "below 23 (4.0-IV1) what came"),
+    ("downgrade", ("--feature", f"{METADATA}=22", "--unsafe"), ("--yes",), 1, "not supported"),
+    ("disable", ("--feature", "share.version"), ("--yes",), 0, "was disabled; it was at 1"),
+    ("disable", ("--feature", "nonsense.version"), ("--yes",), 1, REFUSED),
+    ("downgrade", ("--feature", "transaction.version=1"), ("--yes",), 0, "from 2 to 1"),
+)
+
+
+def ours(command, *options, servers):
+    """Run our command: status, stdout, stderr."""
+    found = CliRunner().invoke(
+        main, ["features", command, "--bootstrap-server", servers, "--timeout", "60", *options]
+    )
+    if found.exception and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    return found.exit_code, found.stdout, found.stderr
+
+
+def levels(servers, *options):
+    """Finalized levels and what is supported, as our `describe` tells them."""
+    status, out, err = ours("describe", "--format", "json", *options, servers=servers)
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def finalized(servers):
+    features = levels(servers)["features"]
+    return {name: row["finalized"] for name, row in features.items() if row["finalized"]}
+
+
+def of_kafka(said):
+    """Finalized levels in what Kafka's tool says; 0 stands for none."""
+    rows = [dict(part.split(": ") for part in _parts(line)) for line in said.splitlines()]
+    return {row["Feature"]: row["FinalizedVersionLevel"] for row in rows}
+
+
+def _parts(line):
+    words = line.split()
+    return [f"{name} {value}" for name, value in zip(words[::2], words[1::2], strict=True)]
+
+
+@pytest.mark.kip("778-12", "real")
+@pytest.mark.kip("778-2", "real")
+@pytest.mark.kip("778-3", "real")
+@pytest.mark.kip("584-9", "real")
+@pytest.mark.parametrize(
+    ("name", "level_release", "steps"),
+    [("kafka:3.9", "3.7", STEPS_3_9), ("kafka:4", "4.1", STEPS_4)],
+)
+def test_the_same_steps_end_as_with_kafkas_own_tool(name, level_release, steps):
+    release = broker_release(name)
+    with ExitStack() as stack:
+        tool = stack.enter_context(FeatureTool(release))
+        mine, theirs = (
+            stack.enter_context(running_real_broker(release, level_release=level_release))
+            for _ in range(2)
+        )
+        assert finalized(mine.bootstrap_servers) == finalized(theirs.bootstrap_servers)
+        for command, options, added, status, sentence in steps:
+            before = finalized(mine.bootstrap_servers)
+            kafka = tool.run("--bootstrap-server", theirs.bootstrap_servers, command, *options)
+            found, out, err = ours(command, *options, *added, servers=mine.bootstrap_servers)
+            assert (found, kafka.status) == (status, status), (command, options, out, err, kafka)
+            assert sentence in (err if status else out), (command, options)
+            # A broker learns a level a moment after its controller.
+            until(lambda: finalized(mine.bootstrap_servers) == finalized(theirs.bootstrap_servers))
+            now = finalized(mine.bootstrap_servers)
+            if status or "--dry-run" in options:
+                assert now == before
+            else:
+                assert now != before
+        said = tool.run("--bootstrap-server", mine.bootstrap_servers, "describe")
+        told = levels(mine.bootstrap_servers)["features"]
+        assert {name: row["finalized_name"] or "0" for name, row in told.items()} == of_kafka(
+            said.out
+        )
+
+
+@pytest.mark.kip("584-8", "real")
+@pytest.mark.parametrize("cluster", ["kafka_3_9", "kafka_4"])
+def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controller(cluster, request):
+    broker = request.getfixturevalue(cluster)
+    servers = broker.bootstrap_servers
+    told = levels(servers)
+    asked = levels(servers, "--from-controller")
+    assert told["source"] == f"broker 1 at {servers}"
+    assert asked["source"].startswith("controller 1 at 127.0.0.1:")
+    assert asked["source"] != told["source"]
+    assert asked["features"] == told["features"]
+    assert told["epoch"] >= 0
+    row = told["features"][METADATA]
+    assert row["supported"]["min"] <= row["finalized"] <= row["supported"]["max"]
+    status, out, _ = ours("describe", servers=servers)
+    assert status == 0
+    assert f"{row['finalized']} ({row['finalized_name']})" in out
+    with FeatureTool(broker.release) as tool:
+        said = tool.run("--bootstrap-server", servers, "describe")
+    names = {name: row["finalized_name"] or "0" for name, row in told["features"].items()}
+    assert of_kafka(said.out) == names
+
+
+@pytest.mark.kip("584-5", "real")
+@pytest.mark.parametrize(("name", "level_release"), [("kafka:3.9", "3.8"), ("kafka:4", "4.2")])
+def test_a_user_without_the_right_is_told_so_and_nothing_is_changed(tmp_path, name, level_release):
+    users = {"admin": "secret", "bob": "word"}
+    config = {}
+    for user, word in users.items():
+        config[user] = tmp_path / user
+        config[user].write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config="
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="{user}" password="{word}";\n'
+        )
+    release = broker_release(name)
+    with running_real_broker(release, level_release=level_release, users=users) as broker:
+        before = finalized(broker.bootstrap_servers)
+        top = str(levels(broker.bootstrap_servers)["features"][METADATA]["supported"]["max"])
+        for command, options in (
+            ("upgrade", ("--metadata", top)),
+            ("upgrade", ("--metadata", top, "--dry-run")),
+            ("upgrade-all", ()),
+            ("downgrade", ("--metadata", str(before[METADATA] - 1), "--yes")),
+            ("disable", ("--feature", METADATA, "--yes")),
+        ):
+            options = (*options, "--command-config", str(config["bob"]))  # noqa: PLW2901 the same with a user
+            status, out, err = ours(command, *options, servers=broker.sasl_servers)
+            assert (status, out) == (1, ""), (command, err)
+            assert err.count("\n") == 1
+            assert "CLUSTER_AUTHORIZATION_FAILED" in err
+            assert finalized(broker.bootstrap_servers) == before
+        invalid = ours(
+            *("upgrade", "--feature", f"{METADATA}=99", "--command-config", str(config["admin"])),
+            servers=broker.sasl_servers,
+        )
+        assert (invalid[0], REFUSED in invalid[2]) == (1, True)
+        assert finalized(broker.bootstrap_servers) == before
+        status, out, _ = ours(
+            *("upgrade", "--metadata", top, "--command-config", str(config["admin"])),
+            servers=broker.sasl_servers,
+        )
+        assert (status, "was upgraded" in out) == (0, True)
+
+
+# What nodes say to each other from a level on, and never before it; the line of the log that tells.
+NEW_REQUESTS = {
+    15: "attempting to send ControllerRegistrationRequestData",
+    17: "MV supports JBOD. Resending broker registration",
+}
+
+
+@pytest.mark.kip("778-11", "real")
+def test_after_one_bounce_levels_go_up_online_and_nodes_use_new_requests_at_once():
+    broker = RealBroker(broker_release("kafka:3.9"), level_release="3.6")
+    try:
+        broker.start()
+        broker.stop()
+        broker.become(broker_release("kafka:4"))
+        broker.start()
+        pid, servers = broker.pid, broker.bootstrap_servers
+        assert finalized(servers) == {METADATA: 14}
+        for level in (15, 16, 17, 20, 21, 25, 30):
+            new = NEW_REQUESTS.get(level)
+            assert new is None or not broker.has_logged(new)
+            status, out, err = ours("upgrade", "--metadata", str(level), servers=servers)
+            assert (status, err) == (0, ""), out
+            until(lambda level=level: finalized(servers)[METADATA] == level)
+            if new is not None:
+                until(lambda new=new: broker.has_logged(new))
+        status, out, _ = ours("upgrade-all", servers=servers)
+        assert status == 0
+        assert "streams.version was upgraded to 1" in out
+        assert (broker.pid, broker.is_running) == (pid, True)
+    finally:
+        broker.close()
+
+
+def until(holds):
+    """Wait, for as long as a slow machine may need."""
+    end = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < end, f"not in {LIMIT_S} s"
+        time.sleep(0.1)
+
+
+def test_levels_of_a_group_live_on_a_real_broker(kafka_4):
+    group = f"leveled-{uuid4().hex[:8]}"  # levels outlive a test that failed half-way
+    servers, where = kafka_4.bootstrap_servers, ("--group", group)
+    protocol = "assignment.protocol"
+    status, out, err = ours("upgrade", *where, "--feature", f"{protocol}=11", servers=servers)
+    assert (status, out) == (0, f"{protocol} was upgraded to 11 (v11)\n")
+    assert err == f"warning: group {group} has no members now: nobody was asked\n"
+    for level, command, more in ((101, "upgrade", ()), (11, "downgrade", ("--yes",))):
+        status, out, _ = ours(
+            command, *where, "--feature", f"{protocol}={level}", *more, servers=servers
+        )
+        assert (status, f"to {level} (v{level})" in out) == (0, True)
+    status, out, _ = ours("describe", *where, "--format", "json", servers=servers)
+    body = json.loads(out)
+    assert (body["epoch"], body["features"][protocol]["finalized"]) == (3, 11)
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+    try:
+        resource = ConfigResource(ConfigResourceType.TOPIC, f"{group}-feature-levels")
+        [found] = admin.describe_configs([resource]).values()
+    finally:
+        admin.close()
+    assert "compact" in str(found)

@@ -1,0 +1,115 @@
+"""A member of ours leads real JVM members: they get tasks, process, route and take over."""
+
+import pytest
+
+from system_tests.support.word_count import repartition_topic, words_topic
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+
+
+def rejoins_for_the_version(group):
+    return [
+        (member.name, said["used_version_before"], said["used_version_after"])
+        for member in group.lives
+        for said in member.all("RejoinRequested")
+        if said["for_version"]
+    ]
+
+
+def served(group):
+    """Every partition that a query can be routed by."""
+    topics = (words_topic(group.application_id), repartition_topic(group.application_id))
+    return sorted(f"{topic}-{partition}" for topic in topics for partition in range(4))
+
+
+@pytest.mark.parametrize(
+    ("releases", "version"),
+    [(("3.9.1", "4.3.1"), 11), (("2.3.1", "3.9.1"), 4), (("2.0.1", "2.8.2"), 3)],
+)
+def test_jvm_members_get_tasks_and_host_maps_from_us(word_count_on, kafka_3_9, releases, version):
+    group = word_count_on(kafka_3_9)
+    group.start("ours", "native")
+    group.settle()
+    for number, release in enumerate(releases):
+        group.start(f"jvm{number}", release)
+        described = group.settle()
+    assert {v for name, v in described.answered_versions.items() if name != "ours"} == {version}
+    assert rejoins_for_the_version(group) == []
+    assert {len(member.active) for member in group.members.values()} == {2, 3}
+    maps = [member.hosts() for member in group.members.values()]
+    for found in maps:
+        assert sorted(p for host in found.values() for p in host["active"]) == served(group)
+        assert [host["active"] for host in found.values()] == [
+            maps[0][name]["active"] for name in found
+        ]
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
+
+
+def test_a_jvm_standby_takes_over_when_the_active_is_killed(word_count_on, kafka_4):
+    group = word_count_on(kafka_4)
+    group.start("ours", "native", num_standby_replicas=1)
+    for name in ("jvm0", "jvm1"):
+        group.start(name, "4.3.1", num_standby_replicas=1)
+    group.settle()
+    stateful = sorted(f"1_{partition}" for partition in range(4))
+    assert sorted(task for m in group.members.values() for task in m.standby) == stateful
+    jvm0, jvm1 = (group.members[name] for name in ("jvm0", "jvm1"))
+    pairs = [(jvm0, jvm1), (jvm1, jvm0)]
+    pairs = [(one, other) for one, other in pairs if set(one.active) & set(other.standby)]
+    assert pairs, "no task of one has its warm copy on the other"
+    victim, heir = min(pairs, key=lambda pair: len(set(pair[1].active) & set(stateful)))
+    warm = set(victim.active) & set(heir.standby)
+    # Two members will share four tasks: the heir has room for two, what it runs already among them.
+    room = len(stateful) // 2 - len(set(heir.active) & set(stateful))
+    del group.members[victim.name]
+    victim.kill()
+    group.settle()
+    assert len(warm & set(heir.active)) >= min(len(warm), room)
+    written, counted = group.finish()
+    assert all(counted[word] >= count for word, count in written.items())
+    assert group.failures() == {}
+
+
+def test_the_group_goes_native_after_the_last_jvm_member_and_back_without_a_rebalance_for_it(
+    word_count_on, kafka_3_9
+):
+    group = word_count_on(kafka_3_9)
+    for name in ("ours0", "ours1"):
+        group.start(name, "native")
+    group.settle()
+    group.start("jvm", "3.9.1")
+    mixed = group.settle()
+    assert mixed.used_versions["jvm"] == 11
+    group.stop("jvm")
+    group.settle()
+    # What a member is told to write, it writes when something else makes the group rebalance.
+    group.start("ours2", "native")
+    native = group.settle()
+    assert native.used_versions["ours0"] == native.used_versions["ours1"] == 101
+    group.start("jvm", "3.9.1")
+    group.settle()
+    group.stop("ours2")
+    again = group.settle()
+    assert dict(again.used_versions) == {"jvm": 11, "ours0": 11, "ours1": 11}
+    assert rejoins_for_the_version(group) == []
+    written, counted = group.finish()
+    assert counted == written
+    assert group.failures() == {}
+
+
+def test_a_jvm_member_that_asks_to_shut_the_application_down_is_heard(word_count_on, kafka_3_9):
+    """KIP-671: error 4 in one subscription, and in the answers to all."""
+    group = word_count_on(kafka_3_9)
+    ours = group.start("ours", "native")
+    group.settle()
+    first = group.start("first", "3.9.1", when_failed="SHUTDOWN_APPLICATION")
+    second = group.start("second", "3.9.1", when_failed="SHUTDOWN_APPLICATION")
+    group.settle()
+    group.poison(next(int(task[2:]) for task in first.active if task.startswith("0_")))
+    for member in (first, second):
+        member.wait_for("the end", lambda member=member: member.state == "ERROR")
+    assert any(said["error_code"] == 4 for said in ours.all("AssignmentTaken"))
+    assert "Exception caught in process" in first.failures[0]
+    assert second.failures == []

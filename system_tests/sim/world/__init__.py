@@ -1,0 +1,31 @@
+"""The simulated system: threads, disks, coordinator, messages in flight, one clock."""
+
+from system_tests.sim.world.behaviour import Behaviour, behaviour_of
+from system_tests.sim.world.consumer import GROUP, beat
+from system_tests.sim.world.disk import StateRates
+from system_tests.sim.world.leading import LeaderPlace, Led
+from system_tests.sim.world.scheduler import Pending, Scheduler
+from system_tests.sim.world.setup import INSTANCE, Network, WorldSetup
+from system_tests.sim.world.simulation import World
+from system_tests.sim.world.thread import Phase, StreamThread
+from system_tests.sim.world.wire import read_assignment, read_subscription
+
+__all__ = [
+    "GROUP",
+    "INSTANCE",
+    "Behaviour",
+    "LeaderPlace",
+    "Led",
+    "Network",
+    "Pending",
+    "Phase",
+    "Scheduler",
+    "StateRates",
+    "StreamThread",
+    "World",
+    "WorldSetup",
+    "beat",
+    "behaviour_of",
+    "read_assignment",
+    "read_subscription",
+]

@@ -1,0 +1,203 @@
+"""What a thread makes of its leader's answer: tasks to open and close, a rejoin now or later.
+
+How a member of a release forces a rebalance is in `behaviour`: by leaving and joining anew before
+2.6, with a plain rejoin after. That a plain rejoin with the same bytes changes nothing
+(KAFKA-10455) is the coordinator's rule and nobody's special case.
+"""
+
+from collections.abc import Iterable
+
+from assignor import Received
+from encoding import TaskId
+from probing import (
+    FOLLOWUP_RULES,
+    IgnoreTasks,
+    Refuse,
+    RejoinNow,
+    ScheduleRebalance,
+    TimePassed,
+    member_step,
+)
+from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
+from system_tests.sim.events import Cause, Rejoined, Took
+from system_tests.sim.member_world import MemberWorld
+from system_tests.sim.world.consumer import GROUP, again, give, join, lose
+from system_tests.sim.world.thread import Partitions, Phase, StreamThread
+from system_tests.sim.world.wire import WireError, read_assignment
+
+_NEXT_ANSWER_MS = 1_000
+_FOLLOWUPS = frozenset({*(rule.name for rule in FOLLOWUP_RULES), "follow-up is due"})
+
+
+def on_sync(world: MemberWorld, thread: StreamThread, answer: SyncAnswer) -> None:
+    """The leader's answer came, or the generation is over before it began."""
+    match answer.error:
+        case ErrorCode.NONE:
+            take(world, thread, answer.assignment)
+        case ErrorCode.REBALANCE_IN_PROGRESS | ErrorCode.NOT_COORDINATOR:
+            again(world, thread, Cause.REBALANCE)
+        case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
+            lose(world, thread)
+        case _:
+            world.fail(thread, f"the coordinator refused it: {answer.error.name}")
+
+
+def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
+    """Take an answer: give up what is not in it, open what is new, do what probing asks for."""
+    try:
+        partitions, user_data = read_assignment(data)
+    except WireError as error:
+        world.fail(thread, f"the answer is no assignment: {error}")
+        return
+    before, used_before = thread.owned, thread.streams.state.used_version
+    copies = thread.streams.held.standby
+    given = tuple(p for p in before if p not in partitions)
+    received = thread.streams.receive(
+        partitions,
+        user_data,
+        now_ms=world.now_ms,
+        led_supported_version=thread.led_supported,
+    )
+    thread.led_supported = None
+    give(world, thread, given)
+    ignores = any(isinstance(command, IgnoreTasks) for command in received.commands)
+    runs = () if ignores or received.failure else partitions
+    thread.phase = Phase.STABLE
+    thread.cause = Cause.REBALANCE
+    thread.owned = runs
+    thread.followup += 1
+    gained = tuple(p for p in runs if p not in before)
+    _close(world, thread, copies)
+    restored, restore_ms = _open(world, thread, gained)
+    assignment = received.assignment
+    world.record(
+        Took(
+            at_ms=world.now_ms,
+            thread=thread.name,
+            member_id=thread.member_id,
+            generation=thread.generation,
+            received_version=assignment.version if assignment else 0,
+            commonly_supported_version=assignment.commonly_supported_version if assignment else 0,
+            used_before=used_before,
+            used_after=thread.streams.state.used_version,
+            error_code=assignment.error_code if assignment else 0,
+            partitions=runs,
+            gained=gained,
+            active_tasks=tuple(thread.streams.held.active) if runs else (),
+            standby_tasks=tuple(thread.streams.held.standby),
+            restored=restored,
+            restore_ms=restore_ms,
+            failure=received.failure,
+        )
+    )
+    _follow(world, thread, received, revoked=bool(given), used_before=used_before)
+
+
+def _open(world: MemberWorld, thread: StreamThread, gained: Partitions) -> tuple[int, int]:
+    """Open the state of tasks that are new here; records to restore, and the longest wait in ms."""
+    disk = world.disks[thread.process]
+    costs = [disk.open(world.task_of[partition], world.now_ms) for partition in gained]
+    for task in thread.streams.held.standby:
+        disk.open(task, world.now_ms)
+    return sum(lag for lag, _ in costs), max((ms for _, ms in costs), default=0)
+
+
+def _close(world: MemberWorld, thread: StreamThread, copies: Iterable[TaskId]) -> None:
+    """Close the standby tasks that no thread of the process holds any more."""
+    gone = set(copies) - thread.streams.held.standby.keys()
+    for other in world.threads if gone else ():
+        if other.process == thread.process:
+            gone -= other.streams.held.standby.keys() | other.streams.held.active.keys()
+    for task in sorted(gone):
+        world.disks[thread.process].close(task, world.now_ms)
+
+
+def _follow(
+    world: MemberWorld, thread: StreamThread, received: Received, *, revoked: bool, used_before: int
+) -> None:
+    """Carry out what the answer asks for: rejoin, come back later, or die of it."""
+    is_refused = any(isinstance(command, Refuse) for command in received.commands)
+    if is_refused or (received.failure and not thread.behaviour.release.is_native):
+        world.fail(thread, received.failure or "it was told to stop")
+        return
+    world.beat_later(thread)
+    if received.failure:
+        again(world, thread, Cause.RETRY)
+        return
+    for command in received.commands:
+        if isinstance(command, RejoinNow):
+            _wish(world, thread, command, used_before=used_before)
+        elif isinstance(command, ScheduleRebalance):
+            delay_ms = max(0, command.at_ms - world.now_ms)
+            world.later(thread, delay_ms, "followup", thread.followup)
+    if thread.leads and thread.followup_remembered:
+        wish = (thread.followup, Cause.FOLLOWUP, "the leader remembers a follow-up")
+        world.poll_later(thread, kind="fire", data=wish)
+    _rejoin_at_once(world, thread, Cause.REVOKED if revoked else thread.rejoin_after)
+
+
+def _rejoin_at_once(world: MemberWorld, thread: StreamThread, cause: str) -> None:
+    """Rejoin as soon as the answer is taken, if there is a cause.
+
+    The consumer itself rejoins once it has revoked something (KIP-429); and a follow-up that fired
+    while the rebalance was running makes the next one (KAFKA-14382).
+    """
+    thread.rejoin_after = ""
+    if cause:
+        thread.rejoin_needed, thread.cause = True, cause
+        world.poll_later(thread)
+
+
+def _wish(
+    world: MemberWorld, thread: StreamThread, command: RejoinNow, *, used_before: int
+) -> None:
+    """Let the run loop force a rebalance the next time it comes round."""
+    cause = Cause.FOLLOWUP if command.rule in _FOLLOWUPS else Cause.VERSION
+    world.record(
+        Rejoined(world.now_ms, thread.name, cause, command.rule, used_before, command.used_version)
+    )
+    world.poll_later(thread, kind="fire", data=(thread.followup, cause, command.rule))
+
+
+def on_followup_due(world: MemberWorld, thread: StreamThread, schedule: int) -> None:
+    """A rebalance that was asked for at this time: let the rules say whether it happens."""
+    if schedule != thread.followup:
+        return
+    used = thread.streams.state.used_version
+    thread.streams.state, commands = member_step(
+        thread.streams.state, TimePassed(now_ms=world.now_ms)
+    )
+    for command in commands:
+        if isinstance(command, RejoinNow):
+            _wish(world, thread, command, used_before=used)
+
+
+def fire(world: MemberWorld, thread: StreamThread, schedule: int, cause: str, rule: str) -> None:
+    """Force a rebalance now, unless a newer answer made the wish void or one is running."""
+    if schedule != thread.followup or thread.rejoin_needed:
+        return
+    behaviour = thread.behaviour
+    if thread.phase is not Phase.STABLE:
+        if behaviour.fires_during_rebalance:
+            thread.rejoin_after = cause
+        return
+    waits = not (behaviour.fires_during_rebalance or behaviour.forces_by_leaving)
+    if waits and not world.is_rebalance_over():
+        # Either others are about to hear the same answer, or the next one makes this wish void.
+        delay_ms = None if world.is_stable else _NEXT_ANSWER_MS
+        world.poll_later(thread, kind="fire", data=(schedule, cause, rule), delay_ms=delay_ms)
+        return
+    thread.followup_remembered = False
+    thread.rejoin_needed, thread.cause = True, cause
+    if behaviour.forces_by_leaving:
+        _leave(world, thread, cause)
+    join(world, thread)
+
+
+def _leave(world: MemberWorld, thread: StreamThread, reason: str) -> None:
+    """Unsubscribe: everything is given up, and a dynamic member says that it leaves."""
+    give(world, thread, thread.owned)
+    if thread.instance_id is None:
+        leaving = LeavingMember(thread.member_id, reason=reason)
+        world.send(thread, LeaveGroup(group_id=GROUP, members=(leaving,)), awaited=False)
+    thread.lose_membership()

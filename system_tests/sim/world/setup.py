@@ -1,0 +1,107 @@
+"""What a world is made of: sizes, speeds, the application; frozen values and how they are built."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from uuid import UUID
+
+from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
+from system_tests.coordinator import CoordinatorConfig
+from system_tests.sim.world.behaviour import behaviour_of
+from system_tests.sim.world.disk import StateRates
+from system_tests.sim.world.leading import Application
+from system_tests.sim.world.thread import StreamThread
+
+TOPIC = "lines"
+INSTANCE = "-instance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """How long messages take, and what becomes of some of them; times in ms.
+
+    Attributes:
+        shortest_ms, longest_ms: on the way, one direction.
+        poll_ms: how often a thread comes round to its consumer, at most.
+        drop, duplicate, late: probabilities of a request or answer to be lost with its connection,
+            to be sent twice, to take `late_ms` longer.
+        late_ms: longest extra delay.
+        reconnect_ms: until a thread notices a lost connection, at most.
+    """
+
+    shortest_ms: int = 1
+    longest_ms: int = 20
+    poll_ms: int = 100
+    drop: float = 0.0
+    duplicate: float = 0.0
+    late: float = 0.0
+    late_ms: int = 3_000
+    reconnect_ms: int = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldSetup:
+    """What a world is made of.
+
+    Attributes:
+        seed: of the dice; None for a world without chance, moved by `choices`.
+        processes, threads: how many, and threads in each.
+        static: members carry a group.instance.id.
+        partitions: of the source topic.
+        config: of the assignor; rates: of the state.
+        broker: settings of the coordinator.
+        network: while no faults are wanted.
+    """
+
+    seed: int | None = 0
+    processes: int = 3
+    threads: int = 1
+    static: bool = False
+    partitions: int = 6
+    config: AssignmentConfig = field(default_factory=AssignmentConfig)
+    rates: StateRates = field(default_factory=StateRates)
+    broker: CoordinatorConfig = field(default_factory=CoordinatorConfig)
+    network: Network = field(default_factory=Network)
+
+
+def make_thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
+    """Make a thread that was never started."""
+    lane = chr(ord("a") + process)
+    name = lane if setup.threads == 1 else f"{lane}{number + 1}"
+    behaviour = behaviour_of("native", None)
+    identity = MemberIdentity(process_id=UUID(int=process + 1))
+    return StreamThread(
+        index=process * setup.threads + number,
+        name=name,
+        process=process,
+        behaviour=behaviour,
+        streams=StreamsMember(behaviour.release, identity),
+        instance_id=f"{name}{INSTANCE}" if setup.static else None,
+    )
+
+
+def make_application(
+    setup: WorldSetup,
+) -> tuple[Application, tuple[str, ...]]:
+    """Make the application, with the topics that its members subscribe to."""
+    has_state = setup.rates.history > 0 or setup.rates.growth > 0
+    return _make_application(setup.partitions, setup.config, has_state=has_state), (TOPIC,)
+
+
+@lru_cache(maxsize=64)
+def _make_application(partitions: int, config: AssignmentConfig, *, has_state: bool) -> Application:
+    topology = (
+        Topology()
+        .add_source("read", topics=[TOPIC])
+        .add_processor("count", parents=["read"])
+        .add_state_store("counts", processors=["count"])
+    )
+    subtopologies = topology.subtopologies("app")
+    counts = {TOPIC: partitions}
+    plan = plan_tasks(subtopologies, counts)
+    return Application(
+        subtopologies=subtopologies,
+        partition_counts=counts,
+        task_of=plan.task_by_partition,
+        config=config,
+        follows_lags=has_state,
+    )

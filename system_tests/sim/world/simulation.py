@@ -1,0 +1,311 @@
+"""The world of a simulation: threads, disks, one group coordinator, messages on their way.
+
+The world moves by one thing at a time. A seeded run calls `step`, which takes the earliest; an
+exhaustive search copies the world and calls `take` with each of `choices()` in turn. Operators act
+through `start`, `stop`, `kill` and the other methods named for what they do. Everything that
+happened is in `trace`, and nothing else is kept: the world itself judges nothing.
+"""
+
+from collections.abc import Callable
+from typing import Self
+from uuid import UUID
+
+from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
+from system_tests.sim.events import Happened, Started
+from system_tests.sim.member_world import MemberWorld
+from system_tests.sim.world import consumer
+from system_tests.sim.world import following as taking
+from system_tests.sim.world.behaviour import behaviour_of
+from system_tests.sim.world.scheduler import Pending
+from system_tests.sim.world.setup import WorldSetup
+from system_tests.sim.world.thread import Phase, StreamThread
+
+
+class World(MemberWorld):
+    """All there is, and one thing after another; see `MemberWorld` for what it is made of."""
+
+    def __init__(self, setup: WorldSetup) -> None:
+        """Make a world in which nobody is up."""
+        super().__init__(setup)
+        self._process_ids = list(range(1, setup.processes + 1))
+
+    def copy(self) -> Self:
+        """Return an independent world in the same state; the trace so far is shared by value."""
+        other = object.__new__(type(self))
+        other.setup, other.network = self.setup, self.network
+        other.scheduler = self.scheduler.copy()
+        other._ids = self._ids
+        other.next_leaders = self.next_leaders
+        other.coordinator = self.coordinator.copy(
+            other._new_member_id, choose_leader=other._choose_leader
+        )
+        other.application, other.topics, other.task_of = (
+            self.application,
+            self.topics,
+            self.task_of,
+        )
+        other.disks = [disk.copy() for disk in self.disks]
+        other._process_ids = self._process_ids.copy()
+        other.threads = [thread.copy() for thread in self.threads]
+        other.names = self.names.copy()
+        other.trace = self.trace.copy()
+        other.is_stable = self.is_stable
+        return other
+
+    # The run
+
+    def step(self) -> bool:
+        """Let the earliest thing happen; False if nothing ever will."""
+        due_ms = self.scheduler.next_due_ms()
+        deadline_ms = self.coordinator.next_deadline_ms()
+        if deadline_ms is not None and (due_ms is None or deadline_ms <= due_ms):
+            self.scheduler.now_ms = max(self.now_ms, deadline_ms)
+            self._absorb(self.coordinator.tick(self.now_ms))
+            return True
+        if due_ms is None:
+            return False
+        self._dispatch(self.scheduler.pop())
+        return True
+
+    def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
+        """Step until a condition holds; False if it does not within this time."""
+        end_ms = self.now_ms + within_ms
+        while not until():
+            if self.now_ms > end_ms or not self.step():
+                return False
+        return True
+
+    def run_for(self, ms: int) -> None:
+        """Let exactly this much time pass."""
+        end_ms = self.now_ms + ms
+        while True:
+            due = [
+                d
+                for d in (self.scheduler.next_due_ms(), self.coordinator.next_deadline_ms())
+                if d is not None
+            ]
+            if not due or min(due) > end_ms:
+                break
+            self.step()
+        self.scheduler.now_ms = max(self.now_ms, end_ms)
+
+    def choices(self) -> list[Pending]:
+        """What may happen next, in any order that nobody could rule out.
+
+        Messages of one thread overtake each other in neither direction; timers wait until no
+        message is on its way, since a network is faster than a timer.
+        """
+        first: dict[tuple[str, int], Pending] = {}
+        for pending in self.scheduler.pending():
+            first.setdefault((pending.kind, pending.target), pending)
+        messages = [p for p in first.values() if p.kind in ("request", "answer", "fire", "poll")]
+        return messages or sorted(first.values())[:1]
+
+    def take(self, pending: Pending) -> None:
+        """Let one of `choices()` happen now."""
+        self.scheduler.take(pending)
+        self.scheduler.now_ms = max(self.now_ms, pending.due_ms)
+        self._dispatch(pending)
+
+    def is_settled(self) -> bool:
+        """Whether every thread that is up rests in the one generation, and nobody else is in it."""
+        if not self.is_stable:
+            return False
+        up = 0
+        for thread in self.threads:
+            if thread.phase is Phase.STABLE:
+                if thread.rejoin_needed or thread.rejoin_after:
+                    return False
+                up += 1
+            elif thread.phase is not Phase.DOWN:
+                return False
+        if any(self._concerns(pending) for pending in self.scheduler.unordered()):
+            return False
+        described = self.coordinator.describe(consumer.GROUP)
+        members = {(t.member_id, t.generation) for t in self.threads if t.is_up}
+        return up > 0 and members == {
+            (m.member_id, described.generation) for m in described.members
+        }
+
+    def _concerns(self, pending: Pending) -> bool:
+        """Whether the thing may still change the group: a void or regular timer does not."""
+        kind, target, data = pending.kind, pending.target, pending.data
+        if kind in ("beat", "followup"):
+            return False
+        if kind in ("do", "request"):
+            return True
+        thread = self.threads[target]
+        life, number, *_ = data
+        if life != thread.life:
+            return False
+        if kind == "fire":
+            return bool(number == thread.followup)
+        return bool(number == (thread.polls if kind == "poll" else thread.request)) and (
+            kind == "answer" or thread.rejoin_needed
+        )
+
+    # What operators and faults do
+
+    def start(self, process: int, release: str, upgrade_from: str | None = None) -> None:
+        """Start a process: all its threads, with the state that its disk has.
+
+        Raises:
+            ReleaseError: no such release, or it refuses the setting.
+        """
+        behaviour = behaviour_of(release, upgrade_from)
+        process_id = UUID(int=self._process_ids[process])
+        for thread in self._of(process):
+            thread.start(
+                behaviour,
+                process_id=process_id,
+                subtopologies=self.application.subtopologies,
+            )
+            self.record(
+                Started(
+                    self.now_ms,
+                    thread.name,
+                    behaviour.release.name,
+                    upgrade_from,
+                    behaviour.versions,
+                    behaviour.release.is_native,
+                    behaviour.release.latest_version,
+                )
+            )
+            self.poll_later(thread)
+
+    def stop(self, process: int) -> None:
+        """Stop a process in good order."""
+        for thread in self._of(process):
+            if thread.is_up:
+                consumer.leave_on_close(self, thread)
+                self.end(thread, "stop", failed=False)
+        disk = self.disks[process]
+        for task in sorted(disk.open_copies):
+            disk.close(task, self.now_ms)
+
+    def kill(self, process: int) -> None:
+        """End a process without a word, at its last checkpoints."""
+        for thread in self._of(process):
+            if thread.is_up:
+                self.end(thread, "kill", failed=False)
+        self.disks[process].crash(self.now_ms)
+
+    def pause(self, process: int, ms: int) -> None:
+        """Stop a process' world for a while: it neither runs nor beats."""
+        for thread in self._of(process):
+            if thread.is_up:
+                thread.paused_until_ms = self.now_ms + ms
+                self.record(Happened(self.now_ms, thread.name, f"pauses for {ms} ms"))
+
+    def slow_down(self, process: int, ms: int) -> None:
+        """Let a process think this long between its join and its sync, as a busy thread does."""
+        for thread in self._of(process):
+            thread.slow_ms = ms
+            self.record(Happened(self.now_ms, thread.name, f"answers {ms} ms late"))
+
+    def lose_disk(self, process: int) -> None:
+        """Empty a process' state directory, its process id included (KAFKA-10716)."""
+        self.disks[process].lose()
+        self._process_ids[process] += len(self.disks)
+        for thread in self._of(process):
+            self.record(Happened(self.now_ms, thread.name, "loses its state directory"))
+
+    def move_coordinator(self) -> None:
+        """The coordinator's broker is gone; another one loads what was stored of the group."""
+        self.record(Happened(self.now_ms, "", "the coordinator moves"))
+        self._absorb(self.coordinator.reload(consumer.GROUP, now_ms=self.now_ms))
+
+    def restart(self, process: int) -> None:
+        """Start a process that is down as what it was; one that is up goes on."""
+        behaviour = self._of(process)[0].behaviour
+        if not self.is_up(process):
+            self.start(process, behaviour.release.name, behaviour.upgrade_from)
+
+    def kill_leader(self, down_ms: int) -> None:
+        """Kill the process that leads, and start it again later."""
+        thread = self.leader()
+        if thread is not None:
+            self.kill(thread.process)
+            self.do_later(down_ms, "restart", thread.process)
+
+    def do_later(self, delay_ms: int, action: str, *arguments: object) -> None:
+        """Let an operator or a fault do something: the name of a method, and its arguments."""
+        self.scheduler.schedule(delay_ms, "do", -1, (action, *arguments))
+
+    def leader(self) -> StreamThread | None:
+        """The thread that led last and is up, if there is one."""
+        return next((t for t in self.threads if t.is_up and t.leads), None)
+
+    def is_up(self, process: int) -> bool:
+        """Whether any thread of the process runs."""
+        return any(thread.is_up for thread in self._of(process))
+
+    # What happens
+
+    def _dispatch(self, pending: Pending) -> None:
+        _, _, kind, target, data = pending
+        if kind == "do":
+            action, *arguments = data
+            _ACTIONS[action](self, *arguments)
+            return
+        thread = self.threads[target]
+        if kind == "request":
+            request, token = data
+            if token[1] != self.threads[target].life and not isinstance(request, LeaveGroup):
+                return  # whoever died took the connection along
+            self._absorb(self.coordinator.handle(request, token=token, now_ms=self.now_ms))
+            return
+        if thread.paused_until_ms > self.now_ms:
+            delay_ms = thread.paused_until_ms - self.now_ms
+            self.scheduler.schedule(delay_ms, kind, target, data)
+            return
+        if data[0] == thread.life:
+            _HAPPENS[kind](self, thread, *data[1:])
+
+    def _of(self, process: int) -> list[StreamThread]:
+        threads = self.setup.threads
+        return self.threads[process * threads : (process + 1) * threads]
+
+
+def _on_answer(world: World, thread: StreamThread, number: int, response: Response | None) -> None:
+    if number != thread.request:
+        return
+    match response:
+        case None:
+            consumer.on_connection_lost(world, thread)
+        case JoinAnswer():
+            consumer.on_join(world, thread, response)
+        case SyncAnswer():
+            taking.on_sync(world, thread, response)
+        case _:
+            pass
+
+
+def _on_poll(world: World, thread: StreamThread, number: int) -> None:
+    if number == thread.polls:
+        consumer.poll(world, thread)
+
+
+def _on_beat(world: World, thread: StreamThread, number: int) -> None:
+    if number == thread.beats:
+        consumer.beat(world, thread)
+
+
+_HAPPENS: dict[str, Callable[..., None]] = {
+    "answer": _on_answer,
+    "poll": _on_poll,
+    "beat": _on_beat,
+    "fire": taking.fire,
+    "followup": taking.on_followup_due,
+}
+_ACTIONS: dict[str, Callable[..., None]] = {
+    "start": World.start,
+    "restart": World.restart,
+    "stop": World.stop,
+    "kill": World.kill,
+    "kill_leader": World.kill_leader,
+    "pause": World.pause,
+    "slow_down": World.slow_down,
+    "lose_disk": World.lose_disk,
+    "move_coordinator": World.move_coordinator,
+}

@@ -1,0 +1,151 @@
+"""One stream thread: its consumer's place in the group, and the Streams member it carries.
+
+State only; `consumer` says what it does. A thread that is started again keeps its index and its
+lane and gets the next life, so that whatever was on its way to the former one finds nobody.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Self
+from uuid import UUID
+
+from assignor import MemberIdentity, StreamsMember, Subtopology
+from encoding import TaskId, TopicPartition
+from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
+from system_tests.sim.events import Cause
+from system_tests.sim.world.behaviour import Behaviour
+
+Partitions = tuple[TopicPartition, ...]
+
+
+class Phase(Enum):
+    """Where a consumer is between two polls."""
+
+    DOWN = "down"
+    IDLE = "idle"
+    JOINING = "joining"
+    SYNCING = "syncing"
+    STABLE = "stable"
+
+
+@dataclass(kw_only=True)  # no slots: a search copies it a million times, attributes in one go
+class StreamThread:
+    """One member of the group, over all its lives.
+
+    Attributes:
+        index: its number in the world; name: of its lane; process: index of its process.
+        behaviour, streams: of the present life.
+        life: how often it was started; phase: where its consumer is.
+        member_id, generation, instance_id: as the coordinator knows it.
+        leads: it led its last generation.
+        owned: partitions that it processes.
+        rejoin_needed: its next poll joins; cause: why.
+        rejoin_after: the rebalance that is running will be followed by another one at once.
+        followup_remembered: a leader before 2.6 remembers that a follow-up is due.
+        led_supported: the lowest version supported in the group that it leads, until it takes its
+            own answer; None for everybody else.
+        lags: process id -> lags, as it saw them when it led last.
+        followup: number of its present schedule; an older one that becomes due is void.
+        request: number of the request whose answer it waits for; sent_copy: which sending of it.
+        asked: its last JoinGroup, sent again once it has a member id (KIP-394).
+        polls, beats: number of the present poll and heartbeat timer; older ones are void.
+        paused_until_ms: it does not run before; slow_ms: how long it thinks before it syncs.
+    """
+
+    index: int
+    name: str
+    process: int
+    behaviour: Behaviour
+    streams: StreamsMember
+    instance_id: str | None = None
+    life: int = 0
+    phase: Phase = Phase.DOWN
+    member_id: str = UNKNOWN_MEMBER_ID
+    generation: int = NO_GENERATION
+    leads: bool = False
+    owned: Partitions = ()
+    rejoin_needed: bool = False
+    cause: str = Cause.STARTED
+    rejoin_after: str = ""
+    followup_remembered: bool = False
+    led_supported: int | None = None
+    lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    followup: int = 0
+    request: int = 0
+    sent_copy: int = 0
+    asked: JoinGroup | None = None
+    polls: int = 0
+    beats: int = 0
+    paused_until_ms: int = 0
+    slow_ms: int = 0
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs."""
+        return self.phase is not Phase.DOWN
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether its consumer has nothing to do: joined, answered, no rejoin asked for."""
+        return self.phase is Phase.STABLE and not (self.rejoin_needed or self.rejoin_after)
+
+    def copy(self) -> Self:
+        """Return an independent thread in the same state."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other.streams = object.__new__(type(self.streams))
+        vars(other.streams).update(vars(self.streams))  # its attributes are frozen values
+        return other
+
+    def start(
+        self,
+        behaviour: Behaviour,
+        *,
+        process_id: UUID,
+        subtopologies: tuple[Subtopology, ...],
+    ) -> None:
+        """Begin the next life; the consumer knows nothing of the former one."""
+        identity = MemberIdentity(process_id=process_id, instance_id=self.instance_id)
+        self.behaviour = behaviour
+        self.streams = StreamsMember(
+            behaviour.release,
+            identity,
+            upgrade_from=behaviour.upgrade_from,
+            subtopologies=subtopologies,
+        )
+        self.life += 1
+        self.phase = Phase.IDLE
+        self.cause = Cause.STARTED
+        self.rejoin_needed = True
+        self.member_id = UNKNOWN_MEMBER_ID
+        self.paused_until_ms = 0
+        self.slow_ms = 0
+        self._forget()
+
+    def end(self) -> None:
+        """End the present life, and make everything void that was meant for it."""
+        self.phase = Phase.DOWN
+        self.life += 1
+        self.rejoin_needed = False
+        self._forget()
+
+    def lose_membership(self) -> None:
+        """Forget member id and generation: the group went on without it."""
+        self.member_id = UNKNOWN_MEMBER_ID
+        self.generation = NO_GENERATION
+        self.leads = False
+
+    def _forget(self) -> None:
+        self.generation = NO_GENERATION
+        self.leads = False
+        self.owned = ()
+        self.rejoin_after = ""
+        self.followup_remembered = False
+        self.led_supported = None
+        self.lags = {}
+        self.followup += 1
+        self.request += 1
+        self.asked = None
+        self.polls += 1
+        self.beats += 1

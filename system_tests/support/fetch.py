@@ -1,0 +1,47 @@
+"""Fetch beforehand what the tests of the real world use: `python -m system_tests.support.fetch`.
+
+With `--pin` it also writes the checksums of all of it to `checksums.txt`.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from system_tests.errors import SurroundingsError
+from system_tests.real import PINS, broker_jars, broker_release, sha256, streams_jars, tools_jars
+
+BROKERS = ("kafka:3.9", "kafka:4")
+STREAMS = ("1.1.1", "2.0.1", "2.3.0", "2.3.1", "2.8.2", "3.1.2", "3.9.1", "4.3.1")
+_EXIT_SURROUNDINGS = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fetch; say what is there, one line a release; return the exit status."""
+    found: dict[str, Path] = {}
+    try:
+        for name, jars in _all_jars():
+            found.update({jar.name: jar for jar in jars})
+            size_mb = sum(jar.stat().st_size for jar in jars) / 1e6
+            sys.stdout.write(f"{name:<22}{len(jars):>3} jars {size_mb:>6.1f} MB\n")
+            sys.stdout.flush()
+    except SurroundingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return _EXIT_SURROUNDINGS
+    if "--pin" in arguments:
+        head = PINS.read_text(encoding="utf-8").splitlines()[0]
+        rows = [f"{sha256(jar)}  {name}" for name, jar in sorted(found.items())]
+        PINS.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return 0
+
+
+def _all_jars() -> Iterator[tuple[str, tuple[Path, ...]]]:
+    for broker in BROKERS:
+        release = broker_release(broker)
+        yield f"broker {release}", broker_jars(release)
+        yield f"tools {release}", tools_jars(release)
+    for release in STREAMS:
+        yield f"Kafka Streams {release}", streams_jars(release)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

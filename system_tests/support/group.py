@@ -1,0 +1,210 @@
+"""One group on a real broker: JVM members and members of ours that count the same words.
+
+Topics are made beforehand, the internal ones too, so that any member may lead. Words are written
+all the while; at the end the changelog must say of each word how often it was written.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Self
+
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from system_tests.live import WordProducer
+from system_tests.support.counts import read_counts
+from system_tests.support.describe import DescribedGroup, describe_group
+from system_tests.support.member import NotInTime, RealMember
+from system_tests.support.word_count import (
+    POISON,
+    RealConfig,
+    changelog_topic,
+    counts_topic,
+    repartition_topic,
+    words_topic,
+)
+
+PARTITIONS = 4
+_RATE = 100.0
+_QUIET_S = 1.0
+_LOOK_S = 0.1
+_FIRST_PORT = 7001
+_DRAIN_S = 60.0
+
+
+class RealGroup:
+    """Members of one group, by name; use it as a context manager.
+
+    Args:
+        bootstrap_servers: of a real broker.
+        folder: for state and logs of the members.
+        session_timeout_ms: of all members.
+    """
+
+    def __init__(
+        self, bootstrap_servers: str, folder: Path, *, session_timeout_ms: int = 6000
+    ) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.application_id = f"word-count-{uuid.uuid4().hex[:8]}"
+        self.members: dict[str, RealMember] = {}
+        self.lives: list[RealMember] = []
+        self._folder = folder
+        self._session_timeout_ms = session_timeout_ms
+        self._endpoints: dict[str, str] = {}
+        _make_topics(bootstrap_servers, self.application_id)
+        self._producer = WordProducer(
+            bootstrap_servers=bootstrap_servers,
+            topic=words_topic(self.application_id),
+            partitions=PARTITIONS,
+            rate=_RATE,
+        )
+
+    def __enter__(self) -> Self:
+        """Begin to write words."""
+        self._producer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill what is left."""
+        self._producer.close()
+        for member in self.lives:
+            member.kill()
+
+    def start(self, name: str, release: str, **config: Any) -> RealMember:
+        """Start a member, with the state folder and the process id of its former life."""
+        endpoint = self._endpoints.setdefault(
+            name, f"127.0.0.1:{_FIRST_PORT + len(self._endpoints)}"
+        )
+        folder = self._folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        member = RealMember(
+            RealConfig(
+                name=name,
+                release=release,
+                bootstrap_servers=self.bootstrap_servers,
+                application_id=self.application_id,
+                state_dir=str(folder),
+                process_id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
+                endpoint=endpoint,
+                session_timeout_ms=self._session_timeout_ms,
+                **config,
+            ),
+            log=folder / "log",
+        )
+        self.members[name] = member
+        self.lives.append(member)
+        return member
+
+    def stop(self, name: str) -> None:
+        """Stop a member cleanly."""
+        self.members.pop(name).stop()
+
+    def describe(self) -> DescribedGroup:
+        """What the coordinator says about the group."""
+        return describe_group(self.bootstrap_servers, self.application_id)
+
+    def settle(self, *, timeout_s: float = 150.0) -> DescribedGroup:
+        """Wait until every task runs exactly once and nothing changes for a second.
+
+        Raises:
+            NotInTime: it did not settle; the message says why.
+        """
+        deadline = monotonic() + timeout_s
+        quiet_since = monotonic()
+        before: object = None
+        while monotonic() < deadline:
+            reason = self._unsettled()
+            now = tuple(len(member.said) - len(member.all("processed")) for member in self.lives)
+            if reason is not None or now != before:
+                before, quiet_since = now, monotonic()
+            elif monotonic() - quiet_since >= _QUIET_S:
+                described = self.describe()
+                if described.state == "Stable" and len(described.members) == len(self.members):
+                    return described
+            sleep(_LOOK_S)
+        raise NotInTime(
+            f"the group did not settle in {timeout_s:.0f} s: {self._unsettled()}"
+            + "".join(
+                f"\n{m.name} {m.state} {'; '.join(m.failures)}{m.tail()}"
+                for m in self.members.values()
+            )
+        )
+
+    def wait(self, what: str, found: Callable[[], object], *, timeout_s: float = 60.0) -> None:
+        """Wait for something of the whole group.
+
+        Raises:
+            NotInTime: it did not come.
+        """
+        deadline = monotonic() + timeout_s
+        while not found():
+            if monotonic() > deadline:
+                raise NotInTime(f"{what} did not come in {timeout_s:.0f} s")
+            sleep(_LOOK_S)
+
+    def failures(self) -> dict[str, list[str]]:
+        """Why stream threads died, by member; empty where none did."""
+        return {m.name: m.failures for m in self.lives if m.failures}
+
+    def poison(self, partition: int) -> None:
+        """Write the word that no JVM member survives."""
+        producer = KafkaProducer(bootstrap_servers=self.bootstrap_servers, metrics_enabled=False)
+        topic = words_topic(self.application_id)
+        producer.send(topic, value=POISON.encode(), partition=partition)
+        producer.close()
+
+    def finish(self) -> tuple[Counter[str], Counter[str]]:
+        """Write no more and wait until everything is counted; return words written and counted.
+
+        Raises:
+            NotInTime: words are missing after a minute.
+        """
+        self._producer.stop()
+        if self._producer.failed:
+            raise NotInTime(f"a word could not be written: {self._producer.failed}")
+        written = self._producer.words()
+        counted: Counter[str] = Counter()
+        deadline = monotonic() + _DRAIN_S
+        while monotonic() < deadline:
+            found = read_counts(
+                self.bootstrap_servers, changelog_topic(self.application_id), range(PARTITIONS)
+            )
+            counted = Counter({word.decode(): count for word, count in found.items()})
+            if all(counted[word] >= count for word, count in written.items()):
+                break
+            sleep(_LOOK_S)
+        return written, counted
+
+    def _unsettled(self) -> str | None:
+        members = self.members.values()
+        gone = [m.name for m in members if not m.is_running]
+        if gone:
+            return f"{', '.join(gone)} ended"
+        waiting = [f"{m.name} is {m.state}" for m in members if m.state != "RUNNING"]
+        if waiting:
+            return ", ".join(waiting)
+        running = sorted(task for m in members for task in m.active)
+        wanted = sorted(f"{s}_{p}" for s in range(2) for p in range(PARTITIONS))
+        return None if running == wanted else f"running tasks are {running}"
+
+
+def _make_topics(bootstrap_servers: str, application_id: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    policies = {
+        words_topic(application_id): "delete",
+        counts_topic(application_id): "delete",
+        repartition_topic(application_id): "delete",
+        changelog_topic(application_id): "compact",
+    }
+    try:
+        admin.create_topics(
+            [
+                NewTopic(topic, PARTITIONS, 1, topic_configs={"cleanup.policy": policy})
+                for topic, policy in sorted(policies.items())
+            ]
+        )
+    finally:
+        admin.close()

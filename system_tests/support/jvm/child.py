@@ -1,0 +1,73 @@
+"""A JVM in a process of its own, which answers each line of JSON with one.
+
+A process holds the classes of one release only, so each release has its own.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Self
+
+from system_tests.errors import SurroundingsError
+
+_END_S = 5.0
+
+
+class JvmChild:
+    """A module of this package that runs a release's classes; use it as a context manager.
+
+    Args:
+        module: its name, `jvm_codec` or `jvm_features`.
+        release: exact name.
+        what: what it is, in messages.
+    """
+
+    def __init__(self, module: str, release: str, *, what: str) -> None:
+        self.release = release
+        self._what = what
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"system_tests.real.{module}", release],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        """Return it; its JVM starts while others do."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        self._process.kill()
+        self._process.wait()
+
+    def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send one line and return the answer to it.
+
+        Raises:
+            SurroundingsError: the process ended, for want of jars or of a Java.
+        """
+        into, out = self._process.stdin, self._process.stdout
+        if into is None or out is None:
+            raise RuntimeError(f"a {self._what} was started without pipes")
+        try:
+            into.write(json.dumps(question) + "\n")
+            into.flush()
+            answer = out.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            raise SurroundingsError(
+                f"the {self._what} of release {self.release} ended; see its errors"
+            )
+        said: Mapping[str, Any] = json.loads(answer)
+        return said

@@ -1,0 +1,34 @@
+"""Kafka's own feature tool, run from here."""
+
+from dataclasses import dataclass
+
+from system_tests.support.jvm.child import JvmChild
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRun:
+    """What one run of the tool said, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+
+class FeatureTool(JvmChild):
+    """The tool of a release in a process of its own; use it as a context manager.
+
+    Args:
+        release: exact name.
+    """
+
+    def __init__(self, release: str) -> None:
+        super().__init__("jvm_features", release, what="tool")
+
+    def run(self, *arguments: str) -> ToolRun:
+        """Run it with the arguments of `kafka-features.sh`.
+
+        Raises:
+            SurroundingsError: its process ended, for want of jars or of a Java.
+        """
+        said = self.ask({"arguments": arguments})
+        return ToolRun(status=said["status"], out=said["out"], err=said["err"])

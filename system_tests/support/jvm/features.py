@@ -1,0 +1,45 @@
+"""Kafka's own feature tool, in this process: `python -m system_tests.support.jvm.features RELEASE`.
+
+Reads lines `{"arguments": [...]}` as the shell script takes them, and answers each with `{"status":
+..., "out": ..., "err": ...}`. The JVM is started once, which is what takes the time.
+"""
+
+import json
+import sys
+from typing import Any
+
+from system_tests.live.members import ask_kernel_to_end_with_parent
+from system_tests.real import tools_jars
+from system_tests.support.jvm.machine import implement, start_jvm
+from system_tests.support.mouth import Mouth
+
+_TOOL = "org.apache.kafka.tools.FeatureCommand"
+_EXIT = "org.apache.kafka.common.utils.Exit"
+
+
+def main() -> int:
+    """Answer line by line until standard input ends."""
+    say = Mouth()
+    ask_kernel_to_end_with_parent()
+    classes = start_jvm(tools_jars(sys.argv[1]))
+    system, tool, exit_ = (classes(name) for name in ("java.lang.System", _TOOL, _EXIT))
+    statuses: list[int] = []
+
+    def remember(status: int, _: Any) -> None:
+        statuses.append(int(status))
+
+    # The tool ends its process; here it only says with which status.
+    exit_.setExitProcedure(implement(classes(f"{_EXIT}$Procedure"), execute=remember))
+    for line in sys.stdin:
+        streams = [classes("java.io.ByteArrayOutputStream")() for _ in range(2)]
+        out, err = (classes("java.io.PrintStream")(stream, True) for stream in streams)  # noqa: FBT003 Java's own parameter
+        system.setOut(out)
+        system.setErr(err)
+        tool.main(json.loads(line)["arguments"])
+        said = [str(stream.toString()) for stream in streams]
+        say("ended", status=statuses.pop(), out=said[0], err=said[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""A real Kafka Streams member: a Python process with a JVM in it, told what to be by JSON lines.
+
+`python -m system_tests.support.jvm.member` reads a `RealConfig` from its standard input and then one
+command a line: "stop", or "hosts" for what it knows about who hosts what. It says `state` at every
+change of `KafkaStreams.State`, `tasks` when its tasks change, `failed` when a stream thread dies,
+`stopped` at the end. It ends when its standard input does.
+"""
+
+import os
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from system_tests.errors import SurroundingsError
+from system_tests.live.members import ask_kernel_to_end_with_parent
+from system_tests.real import streams_jars
+from system_tests.support.jvm.machine import implement, java_exception, start_jvm
+from system_tests.support.mouth import Mouth
+from system_tests.support.word_count import POISON, STORE, RealConfig, counts_topic, words_topic
+
+_LOOK_S = 0.1
+_STREAMS = "org.apache.kafka.streams"
+_LOGGED = (
+    f"{_STREAMS}.processor.internals.StreamsPartitionAssignor=info",
+    f"{_STREAMS}.processor.internals.assignment=info",
+    "org.apache.kafka.clients.consumer.internals.AbstractCoordinator=info",
+)
+_EXIT_SURROUNDINGS = 3
+_MOST_CAUSES = 8
+
+
+def main() -> int:
+    """Be a member until told to stop."""
+    say = Mouth()
+    config = RealConfig.from_json(sys.stdin.readline())
+    ask_kernel_to_end_with_parent()
+    try:
+        classes = start_jvm(streams_jars(config.release), log_levels=_LOGGED)
+    except SurroundingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return _EXIT_SURROUNDINGS
+    streams = build_streams(classes, config, say)
+    stopping = threading.Event()
+    watcher = threading.Thread(target=_watch_tasks, args=(streams, say, stopping), daemon=True)
+    streams.start()
+    watcher.start()
+    for line in sys.stdin:
+        if line.strip() == "hosts":
+            say("hosts", hosts=_hosts(streams))
+        else:
+            break
+    stopping.set()
+    watcher.join()
+    streams.close()
+    say("stopped")
+    return 0
+
+
+def build_streams(classes: Any, config: RealConfig, say: Mouth) -> Any:
+    """Build the `KafkaStreams` of the release, with its listeners."""
+    streams = classes(f"{_STREAMS}.KafkaStreams")(
+        _topology(classes, config.application_id), _properties(classes, config)
+    )
+    streams.setStateListener(
+        implement(
+            classes(f"{_STREAMS}.KafkaStreams$StateListener"),
+            onChange=lambda new, _: say("state", state=str(new)),
+        )
+    )
+    streams.setUncaughtExceptionHandler(_handler(classes, config, say))
+    return streams
+
+
+def _topology(classes: Any, application_id: str) -> Any:
+    serdes = classes("org.apache.kafka.common.serialization.Serdes")
+    produced = classes(f"{_STREAMS}.kstream.Produced")
+    materialized = classes(f"{_STREAMS}.kstream.Materialized")
+    stores = classes(f"{_STREAMS}.state.Stores")
+    by_word = implement(classes(f"{_STREAMS}.kstream.KeyValueMapper"), apply=_word)
+    counted = (
+        materialized.as_(stores.inMemoryKeyValueStore(STORE))
+        .withKeySerde(serdes.String())
+        .withValueSerde(serdes.Long())
+    )
+    builder = classes(f"{_STREAMS}.StreamsBuilder")()
+    words = builder.stream(words_topic(application_id))
+    counts = words.selectKey(by_word).groupByKey().count(counted)
+    counts.toStream().to(
+        counts_topic(application_id), produced.with_(serdes.String(), serdes.Long())
+    )
+    return builder.build()
+
+
+def _word(_: Any, value: Any) -> Any:
+    """Tell by what a record is grouped; called from Java."""
+    if str(value) == POISON:
+        raise ValueError("a word that cannot be counted")
+    return value
+
+
+def _properties(classes: Any, config: RealConfig) -> Any:
+    text = "org.apache.kafka.common.serialization.Serdes$StringSerde"
+    settings = {
+        "application.id": config.application_id,
+        "client.id": config.name,
+        "bootstrap.servers": config.bootstrap_servers,
+        "state.dir": config.state_dir,
+        "default.key.serde": text,
+        "default.value.serde": text,
+        "commit.interval.ms": "100",
+        "cache.max.bytes.buffering": "0",
+        "statestore.cache.max.bytes": "0",
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": str(config.session_timeout_ms),
+        "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
+        "num.standby.replicas": str(config.num_standby_replicas),
+        "internal.leave.group.on.close": str(config.leaves_group).lower(),
+        "metadata.max.age.ms": "2000",
+        **({"upgrade.from": config.upgrade_from} if config.upgrade_from else {}),
+        **({"application.server": config.endpoint} if config.endpoint else {}),
+        **config.settings,
+    }
+    properties = classes("java.util.Properties")()
+    for name, value in sorted(settings.items()):
+        properties.put(name, value)
+    return properties
+
+
+def _handler(classes: Any, config: RealConfig, say: Mouth) -> Any:
+    """The handler that the release knows: a response since 2.8, a thread's last word before."""
+    try:
+        modern = classes(f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler")
+    except TypeError:
+        return implement(
+            classes("java.lang.Thread$UncaughtExceptionHandler"),
+            uncaughtException=lambda _, error: say("failed", why=_causes(error)),
+        )
+    responses = classes(
+        f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler$StreamThreadExceptionResponse"
+    )
+
+    def handle(error: Any) -> Any:
+        say("failed", why=_causes(error))
+        return getattr(responses, config.when_failed)
+
+    return implement(modern, handle=handle)
+
+
+def _causes(error: Any) -> str:
+    said: list[str] = []
+    while error is not None and len(said) < _MOST_CAUSES:
+        said.append(str(error.toString()))
+        error = error.getCause()
+    return "; because of ".join(said)
+
+
+def _watch_tasks(streams: Any, say: Mouth, stopping: threading.Event) -> None:
+    """Say which tasks its threads have, whenever that changes; nothing tells us by itself."""
+    threads = getattr(streams, "metadataForLocalThreads", None) or streams.localThreadsMetadata
+    last: object = None
+    while not stopping.wait(_LOOK_S):
+        now: dict[str, list[str]] = {"active": [], "standby": []}
+        with suppress(java_exception()):  # it stopped running, and so has no tasks
+            for thread in threads():
+                now["active"] += [str(task.taskId()) for task in thread.activeTasks()]
+                now["standby"] += [str(task.taskId()) for task in thread.standbyTasks()]
+        for tasks in now.values():
+            tasks.sort()
+        if now != last:
+            last = now
+            say("tasks", **now)
+
+
+def _hosts(streams: Any) -> dict[str, dict[str, list[str]]]:
+    """What this member would route queries by: endpoint -> its active and standby partitions."""
+    everybody = getattr(streams, "metadataForAllStreamsClients", None) or streams.allMetadata
+    found: dict[str, dict[str, list[str]]] = {}
+    for client in everybody():
+        standby = getattr(client, "standbyTopicPartitions", None)
+        found[f"{client.hostInfo().host()}:{client.hostInfo().port()}"] = {
+            "active": sorted(str(one) for one in client.topicPartitions()),
+            "standby": sorted(str(one) for one in standby()) if standby else [],
+        }
+    return found
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)  # the JVM's own threads would hold a normal exit up

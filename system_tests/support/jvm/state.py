@@ -1,0 +1,46 @@
+"""The state directory as real Kafka Streams sees it: `python -m ... RELEASE STATE_DIR APPLICATION`.
+
+Says once what its classes read there: the process id, and the checkpoint of task 0_0. Then it
+writes both anew, as they are, so that we can read what it wrote.
+"""
+
+import sys
+from pathlib import Path
+
+from probing import find_release
+from system_tests.real import streams_jars
+from system_tests.support.jvm.machine import start_jvm
+from system_tests.support.mouth import Mouth
+
+_STATE = "org.apache.kafka.streams.processor.internals.StateDirectory"
+_CHECKPOINT = "org.apache.kafka.streams.state.internals.OffsetCheckpoint"
+
+
+def main() -> int:
+    """Read, say, write."""
+    say = Mouth()
+    release, state_dir, application = sys.argv[1:]
+    classes = start_jvm(streams_jars(find_release(release).name))
+    settings = classes("java.util.Properties")()
+    for name, value in (
+        ("application.id", application),
+        ("bootstrap.servers", "localhost:1"),
+        ("state.dir", state_dir),
+    ):
+        settings.put(name, value)
+    config = classes("org.apache.kafka.streams.StreamsConfig")(settings)
+    clock = classes("org.apache.kafka.common.utils.Time").SYSTEM
+    directory = classes(_STATE)(config, clock, True, False)  # noqa: FBT003 Java's own parameters
+    process_id = str(directory.initializeProcessId())
+    directory.close()
+    path = Path(state_dir) / application / "0_0" / ".checkpoint"
+    checkpoint = classes(_CHECKPOINT)(classes("java.io.File")(str(path)))
+    offsets = checkpoint.read()
+    said = {str(key): int(offsets.get(key).longValue()) for key in offsets.keySet()}
+    checkpoint.write(offsets)
+    say("read", process_id=process_id, offsets=said)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

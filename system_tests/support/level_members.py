@@ -1,0 +1,125 @@
+"""Real consumers whose group follows a feature of its brokers (KIP-584), for tests."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaConsumer
+
+from assignor import Topology
+from assignor.adapters.admin import ClusterFeature, Target, open_admin, update_features
+from assignor.adapters.kafka_python import StreamsAssignor, polled
+from assignor.embedding import MemberStopped
+from assignor.observe import SubscriptionWritten
+from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, UpdateKind
+
+FEATURE = "transaction.version"
+LEVELS = {1: {ASSIGNMENT_PROTOCOL: 11}, 2: {ASSIGNMENT_PROTOCOL: 101}}
+LIMIT_S = 60
+
+
+class LevelMember:
+    """A consumer in a thread that polls until it is closed.
+
+    Args:
+        servers: of the cluster; it looks for levels at `servers[node]`.
+        topic, group: what it reads, as whom.
+        release: which it emulates.
+        levels: level of `FEATURE` -> levels of the group.
+
+    Attributes:
+        assignor, consumer: its own.
+        seen: what its assignor observed.
+        error: why it stopped, or None.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[str],
+        node: int,
+        *,
+        topic: str = "words",
+        group: str = "app",
+        release: str = "native",
+        levels: Mapping[int, Mapping[str, int]] = LEVELS,
+    ) -> None:
+        self.seen: list[Any] = []
+        self.error: str | None = None
+        self.assignor = StreamsAssignor(
+            Topology().add_source("words", topics=[topic]).add_processor("n", parents=["words"]),
+            application_id=group,
+            release=release,
+            observer=self.seen.append,
+            internal_topics=None,
+            level_source=ClusterFeature(servers[node], FEATURE, levels),
+            level_poll_s=0.5,
+        )
+        self.consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=list(servers),
+            group_id=group,
+            partition_assignment_strategy=[self.assignor],
+            session_timeout_ms=6000,
+            heartbeat_interval_ms=200,
+        )
+        self.assignor.attach(self.consumer)
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            for _ in polled(self.consumer, self.assignor, stop=self.stop):
+                pass
+        except MemberStopped as error:
+            self.error = str(error)
+
+    @property
+    def epoch(self) -> int:
+        """Of the levels that it goes by."""
+        return self.assignor.levels.epoch
+
+    @property
+    def written(self) -> list[int]:
+        """The version of each of its subscriptions."""
+        return [event.version for event in self.seen if isinstance(event, SubscriptionWritten)]
+
+    @property
+    def tasks(self) -> list[str]:
+        """Its active tasks."""
+        return sorted(str(task) for task in self.assignor.tasks.active)
+
+    def close(self) -> None:
+        """Stop, and leave the group."""
+        self.stop.set()
+        self.thread.join(LIMIT_S)
+        self.consumer.close(autocommit=False)
+        self.assignor.close()
+
+
+def until(holds: Callable[[], bool], what: Callable[[], object]) -> None:
+    """Wait for a condition.
+
+    Raises:
+        TimeoutError: it did not come; `what()` says how things are.
+    """
+    end = time.monotonic() + LIMIT_S
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError(f"still {what()} after {LIMIT_S} s")
+        time.sleep(0.05)
+
+
+def finalize(servers: Sequence[str], level: int, kind: UpdateKind = UpdateKind.UPGRADE) -> None:
+    """Change the level of `FEATURE` as an operator would, at the controller.
+
+    Raises:
+        RuntimeError: the cluster refused.
+    """
+    with open_admin(Target(servers=tuple(servers))) as admin:
+        (answer,) = update_features(
+            admin, [FeatureUpdate(feature=FEATURE, level=level, kind=kind)], dry_run=False
+        )
+    if answer.error:
+        raise RuntimeError(answer.why)

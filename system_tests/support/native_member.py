@@ -1,0 +1,225 @@
+"""A member of ours that runs the same tasks as a JVM member, on the same state.
+
+`python -m system_tests.support.native_member` reads a `RealConfig` from its standard input, then
+commands, as `jvm_member` does, and says `tasks`, `hosts` and `stopped` in the same words. It also
+says what its assignor observes, under the names of `assignor.observe.events`.
+
+The state of a task is restored from its changelog before the first record; batches are written and
+flushed before they are committed: at least once, as a JVM member by default.
+"""
+
+import os
+import sys
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+from assignor.adapters.kafka_python import StreamsAssignor
+from encoding import RebalanceError
+from system_tests.live.members import CLIENT_SETTINGS, ask_kernel_to_end_with_parent
+from system_tests.support.counts import COUNT, read_counts
+from system_tests.support.mouth import Mouth
+from system_tests.support.word_count import (
+    RealConfig,
+    changelog_topic,
+    counts_topic,
+    repartition_topic,
+    word_count,
+    words_topic,
+)
+
+# A join that ends between two polls is thrown away by the client, so one poll must outlast it.
+_POLL_MS = 1000
+_RETRY_S = 0.2
+_EXIT_FAILED = 1
+
+
+class _Tasks:
+    """The stores of the tasks that run here, and the writing of what follows from a record."""
+
+    def __init__(self, config: RealConfig) -> None:
+        self._bootstrap_servers = config.bootstrap_servers
+        self._words = words_topic(config.application_id)
+        self._counts = counts_topic(config.application_id)
+        self._repartition = repartition_topic(config.application_id)
+        self._changelog = changelog_topic(config.application_id)
+        self._producer = KafkaProducer(
+            bootstrap_servers=config.bootstrap_servers, acks="all", metrics_enabled=False
+        )
+        self._lock = threading.Lock()
+        self._owned: set[TopicPartition] = set()
+        self._stores: dict[int, Counter[bytes]] = {}
+        self.records = 0
+
+    def own(self, partitions: Iterable[TopicPartition]) -> None:
+        with self._lock:
+            self._owned.update(partitions)
+
+    def disown(self, partitions: Iterable[TopicPartition]) -> None:
+        with self._lock:
+            for where in partitions:
+                self._owned.discard(where)
+                if where.topic == self._repartition:
+                    self._stores.pop(where.partition, None)
+
+    def process(self, where: TopicPartition, records: Sequence[ConsumerRecord]) -> bool:
+        """Process one batch; False if the partition went away meanwhile."""
+        with self._lock:
+            if where not in self._owned:
+                return False
+            if where.topic == self._words:
+                for record in records:
+                    self._producer.send(self._repartition, key=record.value, value=record.value)
+            else:
+                self._count(where.partition, records)
+            self._producer.flush()
+            self.records += len(records)
+            return True
+
+    def close(self) -> None:
+        self._producer.close()
+
+    def _count(self, partition: int, records: Sequence[ConsumerRecord]) -> None:
+        if partition not in self._stores:
+            self._stores[partition] = self._restored(partition)
+        store = self._stores[partition]
+        for record in records:
+            store[record.key] += 1
+            value = COUNT.pack(store[record.key])
+            self._producer.send(self._changelog, key=record.key, value=value, partition=partition)
+            self._producer.send(self._counts, key=record.key, value=value)
+
+    def _restored(self, partition: int) -> Counter[bytes]:
+        return read_counts(self._bootstrap_servers, self._changelog, (partition,))
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client is untyped
+    def __init__(self, tasks: _Tasks) -> None:
+        self._tasks = tasks
+
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        self._tasks.own(assigned)
+
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+        self._tasks.disown(revoked)
+
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
+        self._tasks.disown(lost)
+
+
+def build_assignor(config: RealConfig, say: Mouth) -> StreamsAssignor:
+    """Build the assignor, which says what it observes."""
+
+    def observer(observation: Any) -> None:
+        values = asdict(observation)
+        for name in ("active_tasks", "standby_tasks"):
+            if name in values:
+                values[name] = [str(task) for task in getattr(observation, name)]
+        say(type(observation).__name__, **values)
+        if "standby_tasks" in values:
+            say("tasks", active=values["active_tasks"], standby=values["standby_tasks"])
+
+    return StreamsAssignor(
+        word_count(config.application_id),
+        application_id=config.application_id,
+        process_id=uuid.UUID(config.process_id),
+        upgrade_from=config.upgrade_from,
+        start_version="latest" if config.start_version == "latest" else None,
+        rebalance_protocol="cooperative" if config.cooperative else "eager",
+        endpoint=config.endpoint,
+        hold_back=config.hold_back,
+        num_standby_replicas=config.num_standby_replicas,
+        internal_topics=None,  # made before the group starts, as its tests count rebalances
+        observer=observer,
+    )
+
+
+def run(config: RealConfig, say: Mouth) -> int:
+    """Be a member until told to stop; return the exit status."""
+    stopping = threading.Event()
+    assignor = build_assignor(config, say)
+    tasks = _Tasks(config)
+    consumer = KafkaConsumer(
+        **CLIENT_SETTINGS,
+        bootstrap_servers=config.bootstrap_servers,
+        group_id=config.application_id,
+        client_id=config.name,
+        partition_assignment_strategy=[assignor],
+        session_timeout_ms=config.session_timeout_ms,
+        heartbeat_interval_ms=config.heartbeat_interval_ms,
+        metrics_enabled=False,
+    )
+    assignor.attach(consumer)
+    topics = (words_topic(config.application_id), repartition_topic(config.application_id))
+    for topic in topics:
+        consumer.partitions_for_topic(topic)  # a leader that does not know it has nothing to give
+    consumer.subscribe(topics, listener=_Listener(tasks))
+    threading.Thread(target=_obey, args=(assignor, say, stopping), daemon=True).start()
+    try:
+        while not stopping.is_set() and assignor.failed is None:
+            try:
+                _step(consumer, tasks, say)
+            except (KafkaError, RebalanceError) as error:
+                say("trouble", why=f"{type(error).__name__}: {error}")
+                stopping.wait(_RETRY_S)
+    finally:
+        consumer.close()
+        tasks.close()
+    if assignor.failed is not None:
+        say("failed", why=assignor.failed)
+        return _EXIT_FAILED
+    say("stopped", records=tasks.records, failures=assignor.failures)
+    return 0
+
+
+def _step(consumer: KafkaConsumer, tasks: _Tasks, say: Mouth) -> None:
+    batches: Mapping[TopicPartition, Sequence[ConsumerRecord]] = consumer.poll(timeout_ms=_POLL_MS)
+    offsets = {
+        where: OffsetAndMetadata(records[-1].offset + 1, "", -1)
+        for where, records in sorted(batches.items())
+        if tasks.process(where, records)
+    }
+    if offsets:
+        consumer.commit(offsets)
+        say("processed", records=tasks.records)
+
+
+def _obey(assignor: StreamsAssignor, say: Mouth, stopping: threading.Event) -> None:
+    for line in sys.stdin:
+        if line.strip() != "hosts":
+            break
+        say("hosts", hosts=_hosts(assignor))
+    stopping.set()
+
+
+def _hosts(assignor: StreamsAssignor) -> dict[str, dict[str, list[str]]]:
+    routing = assignor.routing
+    return {
+        f"{host.host}:{host.port}": {
+            kind: sorted(f"{p.topic}-{p.partition}" for p in partitions.get(host, ()))
+            for kind, partitions in (("active", routing.active), ("standby", routing.standby))
+        }
+        for host in sorted({*routing.active, *routing.standby})
+    }
+
+
+def main() -> int:
+    """Read the configuration, tie this process to its parent, run."""
+    say = Mouth()
+    config = RealConfig.from_json(sys.stdin.readline())
+    ask_kernel_to_end_with_parent()
+    return run(config, say)
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)  # the reader of commands may hang in its pipe

@@ -1,0 +1,240 @@
+"""Trying servers: addresses, TLS and logins, each failure in its own words and at once."""
+
+import socket
+import ssl
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from assignor.adapters.admin.probe import parse_servers, split_server
+from system_tests.broker import running_broker
+from tests.assignor.adapters.connections import listener, properties, run
+
+PEM = Path(__file__).parent / "certificates"
+UNSUPPORTED_MECHANISM = 33
+SASL_AUTHENTICATION_FAILED = 58
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a:1", ("a", 1)),
+        ("a", ("a", 9092)),
+        ("[::1]:9093", ("::1", 9093)),
+        ("[::1]", ("::1", 9092)),
+        ("::1", ("::1", 9092)),
+        ("a:", None),
+        ("a:b", None),
+        (":1", None),
+        ("a:0", None),
+        ("a:65536", None),
+    ],
+)
+def test_a_server_is_a_host_and_a_port(text, found):
+    assert split_server(text) == found
+
+
+def test_servers_are_separated_by_commas():
+    assert parse_servers(" a:1, b:2,") == ("a:1", "b:2")
+    for wrong in ("", ",", "a:b,c:1"):
+        with pytest.raises(ValueError, match="is no server"):
+            parse_servers(wrong)
+
+
+def test_a_certificate_that_is_not_trusted_is_said(tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(PEM / "certificate.pem", PEM / "key.pem")
+
+    def shake_hands(connection):
+        try:
+            context.wrap_socket(connection, server_side=True).close()
+        except OSError:
+            connection.close()
+
+    file = properties(tmp_path, security_protocol="SSL")
+    with listener(shake_hands) as server:
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
+    assert done.exit_code == 3
+    assert done.stderr.startswith(f"nodes: no broker can be reached: {server}: its certificate is")
+    assert "not trusted: self-signed certificate" in done.stderr
+
+
+@contextmanager
+def tls_in_front_of(broker, context):
+    """A TLS listener for an embedded broker of one node; the broker gives it as its address."""
+
+    def pump(source, sink):
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for one in (source, sink):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    inner = split_server(broker.bootstrap_servers[0])
+
+    def serve(connection):
+        try:
+            secured = context.wrap_socket(connection, server_side=True)
+        except OSError:
+            connection.close()
+            return
+        plain = socket.create_connection(inner)
+        held.extend((secured, plain))
+        for pair in ((secured, plain), (plain, secured)):
+            threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    held = []
+    with listener(serve) as server:
+        port = split_server(server)[1]
+        broker.call(lambda one: one.cluster.address_by_node.update({1: ("localhost", port)}))
+        yield f"localhost:{port}"
+        for one in held:
+            one.close()
+
+
+@pytest.mark.parametrize("is_mutual", [False, True])
+def test_a_command_connects_by_tls_with_certificates_in_pem(tmp_path, is_mutual):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(PEM / "certificate.pem", PEM / "key.pem")
+    given = {
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": PEM / "certificate.pem",
+    }
+    if is_mutual:
+        context.load_verify_locations(PEM / "certificate.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+        own = tmp_path / "own.pem"
+        own.write_text((PEM / "key.pem").read_text() + (PEM / "certificate.pem").read_text())
+        given |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": own}
+    file = properties(tmp_path, **given)
+    with running_broker() as broker, tls_in_front_of(broker, context) as server:
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "30")
+    assert (done.exit_code, done.output) == (0, "broker 1\n")
+
+
+def test_a_port_without_tls_is_said(tmp_path):
+    file = properties(tmp_path, security_protocol="SSL")
+    with running_broker() as broker:
+        server = broker.bootstrap_servers[0]
+        done = run("--bootstrap-server", server, "--command-config", file, "--timeout", "1")
+    assert done.exit_code == 3
+    assert f"no broker can be reached: {server}: " in done.stderr
+
+
+class Login:
+    """A server that answers SASL and nothing else, as Kafka does: it hangs up with its refusal."""
+
+    def __init__(self, *, mechanisms=("PLAIN",), error=0, answers=(b"",), hangs_up=False):
+        self.mechanisms, self.error, self.hangs_up = mechanisms, error, hangs_up
+        self.answers = list(answers)
+        self.tokens = []
+
+    def __call__(self, connection):
+        if self.hangs_up:
+            connection.close()
+            return
+        unsupported = 0 if self.wanted(connection) in self.mechanisms else UNSUPPORTED_MECHANISM
+        handshake = SaslHandshakeResponse(error_code=unsupported, mechanisms=list(self.mechanisms))
+        self.send(connection, handshake, 1, 1)
+        for number, answer in enumerate(self.answers, 2):
+            request = self.receive(connection, SaslAuthenticateRequest, 0)
+            if request is None:
+                return
+            self.tokens.append(bytes(request.auth_bytes))
+            said = SaslAuthenticateResponse(
+                error_code=self.error, error_message="no", auth_bytes=answer
+            )
+            self.send(connection, said, 0, number)
+        connection.close()
+
+    def wanted(self, connection):
+        return self.receive(connection, SaslHandshakeRequest, 1).mechanism
+
+    def receive(self, connection, kind, version):
+        head = connection.recv(4, socket.MSG_WAITALL)
+        if len(head) < 4:
+            return None
+        data = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+        return kind.decode(data, version=version, header=True)
+
+    def send(self, connection, response, version, number):
+        response.API_VERSION = version
+        response.with_header(correlation_id=number)
+        connection.sendall(response.encode(header=True, framed=True))
+
+
+@pytest.fixture
+def login(tmp_path):
+    return properties(
+        tmp_path,
+        **{
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": 'a.PlainLoginModule required username="ann" password="secret";',
+        },
+    )
+
+
+def log_in(server, file, timeout=1):
+    return run("--bootstrap-server", server, "--command-config", file, "--timeout", timeout)
+
+
+def test_a_wrong_password_is_said_at_once(login):
+    refusing = Login(error=SASL_AUTHENTICATION_FAILED)
+    with listener(refusing) as server:
+        done = log_in(server, login, timeout=60)
+    assert refusing.tokens == [b"ann\0ann\0secret"]
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"nodes: no broker lets this user in: {server}: user name or password is refused (PLAIN); "
+        "look at sasl.jaas.config.\n"
+    )
+
+
+def test_a_server_that_hangs_up_at_the_login_is_taken_to_refuse_it(login):
+    with listener(Login(answers=())) as server:
+        done = log_in(server, login, timeout=60)
+    assert done.exit_code == 1
+    assert "it hangs up at the login (PLAIN), as for a wrong user name or password" in done.stderr
+
+
+def test_a_mechanism_that_is_not_enabled_is_said_with_those_that_are(login):
+    with listener(Login(mechanisms=("SCRAM-SHA-512", "GSSAPI"))) as server:
+        done = log_in(server, login, timeout=60)
+    assert done.exit_code == 1
+    assert "PLAIN is not enabled there (GSSAPI, SCRAM-SHA-512); look at sasl.mechanism" in (
+        done.stderr
+    )
+
+
+@pytest.mark.parametrize("server", [Login(), Login(hangs_up=True)])
+def test_what_the_trial_does_not_understand_is_left_to_the_client(login, server):
+    with listener(server) as address:
+        done = log_in(address, login)
+    assert done.exit_code == 3
+    assert "no broker answered in 1 s; see whether it speaks SASL_PLAINTEXT" in done.stderr
+
+
+def test_a_server_that_cannot_prove_that_it_knows_the_password_is_refused(tmp_path):
+    file = properties(
+        tmp_path,
+        **{
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.jaas.config": 'a.ScramLoginModule required username="ann" password="secret";',
+        },
+    )
+    with listener(Login(mechanisms=("SCRAM-SHA-256",), answers=(b"r=other,s=AAAA,i=4096",))) as at:
+        done = log_in(at, file, timeout=60)
+    assert done.exit_code == 1
+    assert "its part of SCRAM-SHA-256 is wrong" in done.stderr

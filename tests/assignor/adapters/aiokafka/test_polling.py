@@ -1,0 +1,113 @@
+"""The poll loop of aiokafka: ends for one reason, waits for the others."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import errors as kafka_errors
+
+from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.polling import polled
+from assignor.embedding import MemberStopped, RunningTasks
+from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+FENCED = 82
+
+
+class Consumer:
+    """`getmany` gives what is listed: a batch, or an error that is raised."""
+
+    def __init__(self, *results, instance=None):
+        self.results = list(results)
+        self._group_instance_id, self._session_timeout_ms = instance, 0
+
+    async def getmany(self, timeout_ms):
+        one = self.results.pop(0)
+        if isinstance(one, BaseException):
+            raise one
+        return one
+
+
+def assignor(*, failed=None, shutdown=False):
+    return SimpleNamespace(failed=failed, shutdown_requested=shutdown)
+
+
+def batches(consumer, member, *, until):
+    async def collect():
+        stop, seen = asyncio.Event(), []
+        async for batch in polled(consumer, member, stop=stop):
+            seen.append(batch)
+            if batch == until:
+                stop.set()
+        return seen
+
+    return asyncio.run(collect())
+
+
+def test_batches_come_through_and_errors_that_pass_are_waited_for():
+    gone = kafka_errors.KafkaConnectionError("gone")
+    consumer = Consumer({}, gone, OSError("gone"), {"p": [1]})
+    assert batches(consumer, assignor(), until={"p": [1]}) == [{}, {"p": [1]}]
+
+
+@pytest.mark.parametrize(
+    ("consumer", "member", "why"),
+    [
+        (Consumer(kafka_errors.GroupAuthorizationFailedError("app")), assignor(), "grant READ"),
+        (Consumer({}), assignor(failed="no level fits"), "no level fits"),
+        (
+            Consumer(kafka_errors.KafkaError("UnknownError()"), instance="me"),
+            assignor(),
+            "group.in",
+        ),
+    ],
+)
+def test_what_would_come_again_ends_the_loop_with_what_to_do(consumer, member, why):
+    with pytest.raises(MemberStopped, match=why):
+        batches(consumer, member, until=None)
+
+
+def test_an_unknown_error_of_a_dynamic_member_is_waited_for():
+    unknown = kafka_errors.KafkaError("UnknownError()")
+    assert batches(Consumer(unknown, {"p": [1]}), assignor(), until={"p": [1]}) == [{"p": [1]}]
+
+
+def test_the_groups_end_is_the_loops_end():
+    assert batches(Consumer({}), assignor(shutdown=True), until=None) == []
+
+
+@pytest.mark.loop
+@pytest.mark.slow
+def test_a_member_that_was_fenced_ends_once():
+    listener = RunningTasks()
+
+    async def live(broker):
+        member = StreamsAssignor(TOPOLOGY, application_id="app", listener=listener)
+        consumer = AIOKafkaConsumer(
+            "lines",
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id="app",
+            group_instance_id="me",
+            partition_assignment_strategy=[member],
+            heartbeat_interval_ms=200,
+            session_timeout_ms=3000,
+        )
+        member.attach(consumer)
+        await consumer.start()
+        try:
+            async for _ in polled(consumer, member, timeout_ms=200):
+                if listener.active:
+                    for api in ("Heartbeat", "JoinGroup", "SyncGroup"):
+                        broker.inject(Fault(api=api, error=FENCED, times=1_000_000))
+        finally:
+            broker.clear_faults()
+            await consumer.stop()
+            member.close()
+
+    with (
+        running_broker(BrokerConfig(topics={"lines": 3})) as broker,
+        pytest.raises(MemberStopped, match=r"group\.instance\.id"),
+    ):
+        asyncio.run(live(broker))

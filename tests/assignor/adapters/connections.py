@@ -1,0 +1,58 @@
+"""A command that connects, and servers that are not what it hopes for."""
+
+import socket
+import threading
+from contextlib import contextmanager
+
+import click
+from click.testing import CliRunner
+
+from assignor.cli.toolkit.commands import Command
+from assignor.cli.toolkit.connect import connect_options, connected, target_of
+
+
+@click.command(cls=Command)
+@connect_options
+def nodes(bootstrap_server, command_config, timeout):
+    async def ask(admin):
+        return await admin._describe_cluster()
+
+    with connected(target_of(bootstrap_server, command_config, timeout)) as admin:
+        for broker in admin.ask("describe the cluster", ask)["brokers"]:
+            click.echo(f"broker {broker['broker_id']}")
+
+
+def run(*words):
+    return CliRunner().invoke(nodes, [str(word) for word in words])
+
+
+@contextmanager
+def listener(on_connection):
+    """A server that does to each connection what it is told."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held = []
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                held.append(connection)
+                on_connection(connection)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        for connection in held:
+            connection.close()
+
+
+def free_server():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def properties(tmp_path, **given):
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{key.replace('_', '.')}={value}\n" for key, value in given.items()))
+    return file

@@ -1,0 +1,110 @@
+"""Members on their adapters without a client: what a listener hears, kafka-python's values."""
+
+from types import SimpleNamespace
+from uuid import UUID
+
+from kafka.protocol.consumer.metadata import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+
+from assignor import TasksListener
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.membership.rejoin_timer import FollowupTimer
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+
+class Listener(TasksListener):
+    """Keeps what it hears, with the active tasks."""
+
+    def __init__(self):
+        self.calls = []
+
+    def on_tasks_assigned(self, active, standby):
+        self.calls.append(("assigned", sorted(active)))
+
+    def on_tasks_revoked(self, active, standby):
+        self.calls.append(("revoked", sorted(active)))
+
+    def on_tasks_lost(self, active, standby):
+        self.calls.append(("lost", sorted(active)))
+
+    def on_error(self, why):
+        self.calls.append(("error", why))
+
+
+def cluster(**counts):
+    """What either client knows of topics."""
+    return SimpleNamespace(
+        partitions_for_topic=lambda topic: set(range(counts[topic])) if topic in counts else None
+    )
+
+
+class Coordinator:
+    """Stands for kafka-python's coordinator: counts requests, can be busy or out of the group."""
+
+    def __init__(self):
+        self.requests = 0
+        self.busy = False
+        self._generation = SimpleNamespace(generation_id=1)
+
+    def request_rejoin(self):
+        self.requests += 1
+
+    def rebalance_in_progress(self):
+        return self.busy
+
+
+class Timers:
+    """Starts timers that a test fires; with `is_late`, none can be cancelled any more."""
+
+    def __init__(self):
+        self.calls = []
+        self.is_late = False
+
+    def __call__(self, delay_s, call):
+        self.calls.append(call)
+        return SimpleNamespace(cancel=lambda: self._cancel(call))
+
+    def _cancel(self, call):
+        if call in self.calls and not self.is_late:
+            self.calls.remove(call)
+
+    def fire(self):
+        """Fire all that were started until now."""
+        for call in tuple(self.calls):
+            self.calls.remove(call)
+            call()
+
+
+def followups(coordinator):
+    """A timer for follow-ups, and how to fire it."""
+    timers = Timers()
+    return FollowupTimer(
+        coordinator.request_rejoin, coordinator.rebalance_in_progress, timers
+    ), timers
+
+
+def made(*, number=1, release="native", topology=TOPOLOGY, **options):
+    seen = []
+    assignor = StreamsAssignor(
+        topology,
+        application_id="app",
+        process_id=UUID(int=number),
+        observer=seen.append,
+        release=release,
+        **options,
+    )
+    coordinator = Coordinator()
+    assignor.attach(SimpleNamespace(_coordinator=coordinator))
+    return assignor, coordinator, seen
+
+
+def joined(assignor, name, topic="lines"):
+    """What the JoinGroup response shows the leader: bytes on the wire, decoded by the client."""
+    wire = assignor.metadata({topic}).encode()
+    return SimpleNamespace(member_id=name, metadata=ConsumerProtocolSubscription.decode(wire))
+
+
+def on_the_wire(answer):
+    return ConsumerProtocolAssignment.decode(answer.encode())

@@ -1,0 +1,148 @@
+"""What all adapters do: cooperative members, lost ones, hooks; on kafka-python's values."""
+
+import logging
+from types import SimpleNamespace
+from uuid import UUID
+
+from kafka import TopicPartition
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
+from assignor import Outcome, RebalanceHook
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from encoding import TaskId, decode_subscription
+from tests.assignor.adapters.members import Listener, cluster, joined, on_the_wire
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+TASKS = [TaskId(0, number) for number in range(4)]
+CLUSTER = cluster(lines=4)
+
+
+class Member:
+    """An assignor with a consumer that keeps what it was assigned, as a cooperative one does."""
+
+    def __init__(self, number, **options):
+        self.listener = Listener()
+        self.assignor = StreamsAssignor(
+            TOPOLOGY,
+            application_id="app",
+            process_id=UUID(int=number + 1),
+            listener=self.listener,
+            **{"rebalance_protocol": "cooperative"} | options,
+        )
+        self.owned = set()
+        self.rejoins = 0
+        self.generation = SimpleNamespace(generation_id=1)
+        coordinator = SimpleNamespace(
+            request_rejoin=self.rejoin,
+            rebalance_in_progress=lambda: False,
+            group_instance_id=None,
+            _generation=self.generation,
+        )
+        self.assignor.attach(
+            SimpleNamespace(_coordinator=coordinator, assignment=lambda: self.owned)
+        )
+
+    def rejoin(self):
+        self.rejoins += 1
+
+    def joined(self, name):
+        return joined(self.assignor, name)
+
+    def take(self, answer, generation=1):
+        answer = on_the_wire(answer)
+        self.assignor.on_assignment(answer, generation)
+        self.owned = {TopicPartition(p.topic, p.partition) for p in answer.partitions()}
+
+
+def rebalance(leader, members, generation):
+    answers = leader.assignor.assign(
+        CLUSTER, [member.joined(name) for name, member in members.items()]
+    )
+    for name, member in members.items():
+        member.take(answers[name], generation)
+
+
+def test_a_cooperative_member_keeps_its_tasks_through_a_rebalance_and_says_so_twice():
+    one = Member(1)
+    assert one.assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
+    rebalance(one, {"m1": one}, 4)
+    metadata = one.joined("m1").metadata
+    (entry,) = metadata.owned_partitions
+    assert (entry.topic, sorted(entry.partitions)) == ("lines", [0, 1, 2, 3])
+    native = decode_subscription(bytes(metadata.user_data)).native
+    assert [tuple(one) for one in native.owned_partitions] == [("lines", 0, 4)]
+    assert native.owned_generation == 4
+    assert one.listener.calls == [("assigned", TASKS)], "nothing was revoked for the join"
+
+
+def test_only_what_moves_is_revoked_and_its_receiver_waits_one_rebalance():
+    one, two = Member(1), Member(2)
+    rebalance(one, {"m1": one}, 1)
+    rebalance(one, {"m1": one, "m2": two}, 2)
+    kept = sorted(one.assignor.tasks.active)
+    moved = [task for task in TASKS if task not in kept]
+    assert len(kept) == 2
+    assert one.listener.calls[1:] == [("revoked", moved), ("assigned", kept)]
+    assert two.listener.calls == [("assigned", [])]
+    assert two.rejoins == 1, "it was told to come again at once"
+    rebalance(one, {"m1": one, "m2": two}, 3)
+    assert two.listener.calls[1:] == [("assigned", moved)]
+    assert one.listener.calls[3:] == [("assigned", kept)]
+
+
+def test_a_cooperative_member_that_fell_out_of_the_group_has_lost_everything():
+    one = Member(1)
+    rebalance(one, {"m1": one}, 1)
+    one.generation.generation_id = -1
+    one.owned = set()  # the client has forgotten them before it joins again
+    metadata = one.joined("m1").metadata
+    assert one.listener.calls[-1] == ("lost", TASKS)
+    assert list(metadata.owned_partitions) == []
+    said = decode_subscription(bytes(metadata.user_data))
+    assert (said.prev_tasks, said.native.owned_generation) == ((), -1)
+
+
+def test_a_pin_up_to_2_3_keeps_a_member_eager():
+    pinned = Member(1, upgrade_from="2.3")
+    assert pinned.assignor.supported_protocols() == [RebalanceProtocol.EAGER]
+    rebalance(pinned, {"m1": pinned}, 1)
+    assert list(pinned.joined("m1").metadata.owned_partitions) == []
+    assert pinned.listener.calls[-1] == ("revoked", TASKS)
+
+
+def test_eager_and_cooperative_members_of_one_group_never_run_a_task_twice():
+    one, two = Member(1), Member(2, rebalance_protocol="eager")
+    rebalance(one, {"m1": one}, 1)
+    rebalance(two, {"m1": one, "m2": two}, 2)
+    assert not two.assignor.tasks.active
+    rebalance(two, {"m1": one, "m2": two}, 3)
+    assert sorted([*one.assignor.tasks.active, *two.assignor.tasks.active]) == TASKS
+    three = Member(3)
+    rebalance(one, {"m1": one, "m2": two, "m3": three}, 4)
+    # What the eager member gave up before it joined is handed on at once.
+    had = {task for calls in (one, two) for task in calls.assignor.tasks.active}
+    assert len(had) + len(three.assignor.tasks.active) <= len(TASKS)
+
+
+def test_hooks_hear_of_whole_rebalances():
+    ends = []
+
+    class Hook(RebalanceHook):
+        def on_rebalance_end(self, end):
+            ends.append(end)
+
+    one, two = Member(1, hooks=[Hook()]), Member(2, hooks=[])
+    rebalance(one, {"m1": one}, 1)
+    rebalance(one, {"m1": one, "m2": two}, 2)
+    assert [end.generation for end in ends] == [1, 2]
+    assert [end.outcome for end in ends] == [Outcome.SETTLED] * 2
+    assert (len(ends[0].gained_tasks), len(ends[1].lost_tasks)) == (4, 2)
+    assert ends[0].assignment_size > 0
+
+
+def test_without_hooks_each_rebalance_is_a_line_in_the_log(caplog):
+    with caplog.at_level(logging.INFO, "assignor.observe.log_lines"):
+        one = Member(1)
+        rebalance(one, {"m1": one}, 1)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split()[0] for line in lines] == ["leader", "generation=1"]

@@ -1,0 +1,18 @@
+"""While nobody answers at all, a supervised client is quiet; a whole minute in the benchmark."""
+
+import pytest
+
+from benchmarks.clients.rebootstrap import CLIENTS, gone, most_attempts
+
+SECONDS = 8
+# The goal is 5 % and the benchmark holds it; a client that loops takes a whole core.
+CPU_MAX = 25.0
+
+pytestmark = [pytest.mark.loop, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_attempts_are_as_rare_as_the_back_off_says_and_the_processor_rests(client):
+    found = gone(client, supervised=True, seconds=SECONDS)
+    assert 0 < found["attempts"] <= most_attempts(found["seconds"])
+    assert found["cpu"] < CPU_MAX

@@ -1,0 +1,141 @@
+"""`assignor assign`: a stream of problems, answered in order, whatever is in it."""
+
+import json
+import subprocess
+import sys
+
+from click.testing import CliRunner
+
+from assignor.cli.assign import command as module
+from assignor.cli.assign.command import assign
+
+GOOD = {
+    "name": "good",
+    "topics": {"t": {"partitions": 4}},
+    "subtopologies": {"0": {"sources": ["t"], "changelogs": ["c"]}},
+    "end_offset_sums": {f"0_{p}": 10**6 for p in range(4)},
+    "clients": {
+        "a": {
+            "active": ["0_0", "0_1", "0_2", "0_3"],
+            "lags": {f"0_{p}": "running" for p in range(4)},
+        },
+        "b": {},
+    },
+}
+
+
+def call(*arguments, lines=(GOOD,)):
+    text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    return CliRunner().invoke(assign, ["--problem", "-", *arguments], input=text)
+
+
+def answers(result):
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_each_problem_is_answered_in_its_place_and_errors_too():
+    bad = GOOD | {"name": "bad", "clients": {}}
+    result = call("--format", "json", lines=[GOOD, bad, "{broken", "", GOOD | {"name": "last"}])
+    first, second, third, last = answers(result)
+    assert (first["name"], last["name"]) == ("good", "last")
+    assert second == {
+        "name": "bad",
+        "error": "no clients: a group without members has no assignment",
+    }
+    assert third["error"].startswith("line 3, column 2: broken JSON")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 2
+    assert "line 2, bad: no clients" in result.stderr
+
+
+def test_an_answer_has_the_public_format():
+    [answer] = answers(call("--format", "json"))
+    assert answer["assignor"] == "high_availability"
+    assert answer["probing"] is True
+    assert answer["clients"]["a"]["active"] == ["0_0", "0_1", "0_2", "0_3"]
+    assert len(answer["clients"]["b"]["warmup"]) == 2
+    assert answer["millis"] > 0
+
+
+def test_settings_and_strategy_come_from_the_command_line():
+    result = call("--format", "json", "--strategy", "sticky", "--config", "num.standby.replicas=1")
+    [answer] = answers(result)
+    assert answer["probing"] is False
+    assert sum(len(c["standby"]) for c in answer["clients"].values()) == 4
+    tagged = call("--format", "json", "--config", "rack.aware.assignment.tags=zone,cluster")
+    assert tagged.exit_code == 0
+
+
+def test_wrong_options_are_one_sentence_and_exit_status_2():
+    for option in (["--strategy", "stiky"], ["--config", "x"], ["--config", "no.such=1"]):
+        result = call(*option)
+        assert result.exit_code == 2
+    assert "did you mean sticky" in call("--strategy", "stiky").stderr
+
+
+def test_a_strategy_of_your_own_is_named_by_module(monkeypatch):
+    monkeypatch.setattr(module, "own", lambda _: 1 / 0, raising=False)
+    result = call("--format", "json", "--strategy", "assignor.cli.assign.command:own")
+    assert answers(result)[0]["error"].startswith("the strategy failed, ZeroDivisionError")
+    assert result.exit_code == 2
+    assert call("--strategy", "no.such:thing").exit_code == 2
+    assert call("--strategy", "assignor.cli.assign.command:nothing").exit_code == 2
+
+
+def test_a_strategy_that_forgets_a_task_is_not_believed(monkeypatch):
+    def forget(state):
+        answer = module.named_strategy("sticky")(state)
+        answer.active[0] = -1
+        return answer
+
+    monkeypatch.setattr(module, "own", forget, raising=False)
+    result = call("--format", "json", "--strategy", "assignor.cli.assign.command:own")
+    assert "not valid: task 0_0 has no active client" in answers(result)[0]["error"]
+
+
+def test_simulation_tells_rounds_and_the_final_place():
+    events = [{"type": "join", "clients": {"c": {}}}, {"type": "leave", "clients": ["a"]}]
+    result = call("--format", "json", "--simulate", lines=[GOOD | {"events": events}])
+    [answer] = answers(result)
+    assert answer["settled"] is True
+    assert [phase["event"] for phase in answer["phases"]] == ["start", "join", "leave"]
+    assert answer["rounds"] == sum(phase["rounds"] for phase in answer["phases"])
+    assert answer["handoffs"] >= 2
+    assert set(answer["clients"]) == {"b", "c"}
+    wrong = call("--format", "json", "--simulate", lines=[GOOD | {"events": [{"type": "nap"}]}])
+    assert "event 'nap' is unknown" in answers(wrong)[0]["error"]
+
+
+def test_the_text_is_for_people():
+    text = call().stdout
+    assert "good: 4 tasks (4 stateful), 0 standbys, 2 clients, 2 threads" in text
+    assert "hand-offs 0" in text
+    assert "warm-ups 2 of 2" in text
+    assert "follow-up rebalance: in 600 s" in text
+    told = call("--simulate").stdout
+    assert "good with high_availability: settled" in told
+    assert "follow-up rebalance: none, settled" in told
+
+
+def test_the_stream_is_answered_line_by_line_while_it_is_open():
+    command = [
+        sys.executable,
+        "-m",
+        "assignor.cli.main",
+        "assign",
+        "--problem",
+        "-",
+        "--format",
+        "json",
+    ]
+    code = "from assignor.cli.main import main; main()"
+    command[1:3] = ["-c", code]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        for name in ("one", "two"):
+            child.stdin.write(json.dumps(GOOD | {"name": name}) + "\n")
+            child.stdin.flush()
+            assert json.loads(child.stdout.readline())["name"] == name
+        child.stdin.close()
+        assert child.wait(timeout=20) == 0

@@ -1,0 +1,103 @@
+"""Connecting: options to a target, and every failure as one sentence with its exit status."""
+
+import threading
+
+import pytest
+
+from assignor.adapters.admin.client import BrokerError, Target, open_admin
+from assignor.cli.toolkit.connect import target_of
+from system_tests.broker import BrokerConfig, Fault, running_broker
+from tests.assignor.adapters.connections import free_server, listener, properties, run
+
+CLUSTER_AUTHORIZATION_FAILED = 31
+
+
+def test_a_command_connects_and_asks():
+    with running_broker(BrokerConfig(nodes=2)) as broker:
+        done = run("--bootstrap-server", broker.bootstrap_servers[0])
+    assert (done.exit_code, done.output) == (0, "broker 1\nbroker 2\n")
+
+
+def test_servers_and_timeout_may_be_in_the_file(tmp_path):
+    given = {"bootstrap.servers": "a:1,b:2", "default.api.timeout.ms": "2500"}
+    file = properties(tmp_path, **given)
+    assert target_of(None, file, None) == Target(
+        servers=("a:1", "b:2"), settings={"security_protocol": "PLAINTEXT"}, timeout_ms=2500
+    )
+    assert target_of("c:3", file, 1.0).servers == ("c:3",)
+    assert target_of("c:3", file, 1.0).timeout_ms == 1000
+    assert target_of("c:3", None, None).timeout_ms == 15_000
+
+
+def test_options_that_make_no_sense_end_with_status_2(tmp_path):
+    file = properties(tmp_path, sasl_mechanisms="PLAIN")
+    for words, said in (
+        ((), "give --bootstrap-server HOST:PORT"),
+        (("--bootstrap-server", "a:b"), "'a:b' is no server"),
+        (("--bootstrap-server", "a:1", "--command-config", file), "did you mean sasl.mechanism?"),
+        (("--bootstrap-server", "a:1", "--timeout", "0"), "0"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_where_nobody_listens_every_server_is_named_at_once():
+    first, second = free_server(), free_server()
+    done = run("--bootstrap-server", f"{first},{second}", "--timeout", "60")
+    assert done.exit_code == 3
+    assert done.stderr == (
+        f"nodes: no broker can be reached: {first}: connection refused; "
+        f"{second}: connection refused.\n"
+    )
+
+
+def test_one_server_that_answers_is_enough():
+    with running_broker() as broker:
+        done = run("--bootstrap-server", f"{free_server()},{broker.bootstrap_servers[0]}")
+    assert (done.exit_code, done.output) == (0, "broker 1\n")
+
+
+def test_a_name_that_does_not_exist_is_said():
+    done = run("--bootstrap-server", "no-such-host.invalid:9092")
+    assert done.exit_code == 3
+    assert "no broker can be reached: no-such-host.invalid:9092: " in done.stderr
+
+
+def test_who_takes_connections_and_says_nothing_is_given_up_in_time():
+    with listener(lambda _: None) as server:
+        done = run("--bootstrap-server", server, "--timeout", "0.5")
+    assert done.exit_code == 3
+    assert done.stderr == (
+        f"nodes: {server} takes connections, but no broker answered in 0.5 s; "
+        "see whether it speaks PLAINTEXT (security.protocol).\n"
+    )
+
+
+def test_what_the_cluster_forbids_ends_with_status_1():
+    with running_broker() as broker:
+        broker.inject(Fault(api="DescribeCluster", error=CLUSTER_AUTHORIZATION_FAILED))
+        done = run("--bootstrap-server", broker.bootstrap_servers[0])
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "nodes: not authorized to describe the cluster (CLUSTER_AUTHORIZATION_FAILED); "
+        "ask for the permission.\n"
+    )
+
+
+def test_a_question_without_an_answer_ends_in_time():
+    with running_broker() as broker:
+        broker.inject(Fault(api="DescribeCluster", times=1000, delay_ms=60_000))
+        done = run("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "1")
+    assert done.exit_code == 3
+    assert "did not describe the cluster within 1 s; try --timeout" in done.stderr
+
+
+def test_a_failed_start_leaves_no_thread_behind():
+    before = {thread.name for thread in threading.enumerate()}
+    with listener(lambda _: None) as server:
+        target = Target(servers=(server,), settings={"client_id": "left-behind"}, timeout_ms=300)
+        with pytest.raises(BrokerError, match="no broker answered"), open_admin(target):
+            pass
+    after = {thread.name for thread in threading.enumerate()} - before
+    assert not [name for name in after if "left-behind" in name]

@@ -1,0 +1,266 @@
+"""`assignor features` on an embedded cluster, on a group of it, and on a folder."""
+
+import json
+import time
+
+import pytest
+from click.testing import CliRunner
+from kafka import KafkaConsumer
+
+from assignor import Topology
+from assignor.adapters.admin.client import Target, open_admin
+from assignor.adapters.admin.level_topic import FeatureTopic
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.cli import main
+from assignor.levels.log import FeatureLog, Note
+from assignor.stores import FolderDisk, StoreError
+from probing.features import LevelRange
+from system_tests.broker import BrokerConfig, Fault, running_broker
+
+pytestmark = [pytest.mark.loop, pytest.mark.timeout(180)]
+
+METADATA = "metadata.version"
+LIMIT_S = 60
+
+
+@pytest.fixture
+def broker():
+    with running_broker(BrokerConfig(nodes=2, metadata_version=22)) as running:
+        yield running
+
+
+@pytest.fixture
+def features(broker):
+    """Run a subcommand against the broker: status, stdout, stderr."""
+
+    cluster = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+
+    def run(command, *options, where=cluster):
+        found = CliRunner().invoke(main, ["features", command, *where, *options])
+        if found.exception and not isinstance(found.exception, SystemExit):
+            raise found.exception
+        return found.exit_code, found.stdout, found.stderr
+
+    return run
+
+
+def finalized(broker):
+    return broker.call(lambda running: running.cluster.features.finalized)
+
+
+def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
+    status, out, _ = features("describe")
+    assert status == 0
+    assert "metadata.version                  7 (3.3-IV3) to 30 (4.3-IV0)  22 (4.0-IV0)" in out
+    assert "epoch 0, told by broker" in out
+    status, out, _ = features("describe", "--format", "json", "--from-controller")
+    body = json.loads(out)
+    assert body["source"].startswith("broker 1 at")
+    assert body["epoch"] == 0
+    assert body["features"][METADATA] == {
+        "supported": {"min": 7, "max": 30},
+        "finalized": 22,
+        "finalized_name": "4.0-IV0",
+    }
+    assert body["features"]["transaction.version"]["finalized"] is None
+
+
+@pytest.mark.kip("584-9", "loop")
+def test_every_command_does_what_it_says_and_a_dry_run_does_nothing(broker, features):
+    steps = (
+        ("upgrade", ("--metadata", "4.1", "--feature", "transaction.version=2"), {METADATA: 27}),
+        ("downgrade", ("--metadata", "4.1-IV0", "--yes"), {METADATA: 26}),
+        ("disable", ("--feature", "transaction.version", "--yes"), {"transaction.version": 0}),
+        ("upgrade-all", ("--release-version", "4.2"), {METADATA: 29, "streams.version": 1}),
+        ("downgrade-all", ("--release-version", "4.1", "--yes"), {METADATA: 27}),
+        ("upgrade-all", (), {METADATA: 30, "share.version": 1, "transaction.version": 2}),
+    )
+    for epoch, (command, options, expected) in enumerate(steps):
+        before = finalized(broker)
+        assert before.epoch == epoch
+        status, out, _ = features(command, *options, "--dry-run")
+        assert (status, finalized(broker)) == (0, before)
+        assert "can be" in out
+        assert "was" not in out.split("; it was")[0]
+        status, out, err = features(command, *options)
+        assert (status, err) == (0, "")
+        assert "was" in out
+        now = finalized(broker)
+        assert {name: now.level_of(name) for name in expected} == expected
+    assert features("upgrade-all")[1].startswith("nothing to do")
+    assert "kraft.version" not in finalized(broker).levels
+
+
+def test_a_downgrade_is_asked_for_and_without_anybody_to_answer_refused(broker, features):
+    features("upgrade", "--metadata", "26")
+    before = finalized(broker)
+    status, _, err = features("downgrade", "--metadata", "25")
+    assert (status, finalized(broker)) == (2, before)
+    assert "Lower metadata.version from 26 (4.1-IV0) to 25 (4.0-IV3)?" in err
+    assert "say --yes" in err
+
+
+def test_a_downgrade_can_be_declined(broker, features, monkeypatch):
+    features("upgrade", "--metadata", "26")
+    monkeypatch.setattr("assignor.cli.features.command._is_terminal", lambda: True)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
+    status, _, err = features("downgrade", "--metadata", "25")
+    assert (status, finalized(broker).level_of(METADATA)) == (1, 26)
+    assert err.endswith("nothing is changed\n")
+    monkeypatch.setattr("click.confirm", lambda *_, **__: True)
+    assert features("downgrade", "--metadata", "25")[0] == 0
+    assert finalized(broker).level_of(METADATA) == 25
+
+
+def test_a_lossy_downgrade_is_refused_and_the_level_named(broker, features):
+    features("upgrade", "--metadata", "26")
+    before = finalized(broker)
+    status, out, err = features("downgrade", "--metadata", "22", "--yes")
+    assert (status, out, finalized(broker)) == (1, "", before)
+    assert "level 23 (4.0-IV1" in err
+    assert "INVALID_UPDATE_VERSION" in err
+    body = json.loads(features("downgrade", "--metadata", "22", "--yes", "--format", "json")[1])
+    assert body["results"][0]["error"] == "INVALID_UPDATE_VERSION"
+    assert body["results"][0]["ok"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "nothing is asked for"),
+        (("--feature", "x"), "not of the form name=level"),
+        (("--feature", "x=y"), "give its level as a number"),
+        (("--metadata", "9.9"), "has no level '9.9'"),
+        (("--metadata", "22", "--feature", "metadata.version=23"), "named more than once"),
+    ],
+)
+def test_wrong_usage_is_status_2_and_a_sentence(features, options, said):
+    status, out, err = features("upgrade", *options)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_a_user_without_the_right_hears_it_in_one_sentence(broker, features):
+    broker.inject(Fault(api="UpdateFeatures", error=31))
+    before = finalized(broker)
+    status, out, err = features("upgrade", "--metadata", "23")
+    assert (status, out, finalized(broker)) == (1, "", before)
+    assert "CLUSTER_AUTHORIZATION_FAILED" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_no_broker_is_the_surroundings_fault(features):
+    status, _, err = features("describe", where=("--bootstrap-server", "127.0.0.1:1"))
+    assert status == 3
+    assert err == "assignor: no broker can be reached: 127.0.0.1:1: connection refused.\n"
+
+
+def test_places_do_not_mix(features, tmp_path):
+    status, _, err = features("describe", "--directory", str(tmp_path))
+    assert (status, "--directory is a place of its own" in err) == (2, True)
+    status, _, err = features("describe", "--group", "g", "--from-controller")
+    assert (status, "--from-controller is about a cluster" in err) == (2, True)
+
+
+# A group
+
+
+def test_levels_of_a_group_live_in_a_compacted_topic(broker, features):
+    status, out, err = features("upgrade", "--group", "g", "--feature", "assignment.protocol=11")
+    assert (status, out) == (0, "assignment.protocol was upgraded to 11 (v11)\n")
+    assert err == "warning: group g has no members now: nobody was asked\n"
+    topic = broker.call(lambda running: running.cluster.catalog.topic("g-feature-levels"))
+    assert topic.configs["cleanup.policy"] == "compact"
+    assert len(topic.partitions) == 1
+    features("upgrade", "--group", "g", "--feature", "assignment.protocol=101")
+    status, out, _ = features("describe", "--group", "g", "--format", "json")
+    body = json.loads(out)
+    assert (body["epoch"], body["source"]) == (2, "group g, 0 members")
+    assert body["features"]["assignment.protocol"]["finalized"] == 101
+    status, out, _ = features(
+        "downgrade", "--group", "g", "--feature", "assignment.protocol=11", "--yes"
+    )
+    assert out == "assignment.protocol was downgraded from 101 (v101) to 11 (v11)\n"
+
+
+def test_members_that_do_not_support_a_level_are_named_and_nothing_is_changed(broker, features):
+    broker.create_topic("in", 2)
+    topology = Topology().add_source("in", topics=["in"]).add_processor("p", parents=["in"])
+    assignor = StreamsAssignor(topology, application_id="g", release="3.1", internal_topics=None)
+    consumer = KafkaConsumer(
+        "in",
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id="g",
+        client_id="old-one",
+        partition_assignment_strategy=[assignor],
+        session_timeout_ms=30_000,
+    )
+    try:
+        assignor.attach(consumer)
+        end = time.monotonic() + LIMIT_S
+        while not consumer.assignment():
+            assert time.monotonic() < end
+            consumer.poll(timeout_ms=100)
+        level = ("--group", "g", "--feature", "assignment.protocol=101")
+        status, out, err = features("upgrade", *level)
+        assert (status, out) == (1, "")
+        assert "member old-one (1..10)" in err
+        assert "FEATURE_UPDATE_FAILED" in err
+        body = json.loads(features("describe", "--group", "g", "--format", "json")[1])
+        assert (body["epoch"], body["source"]) == (0, "group g, 1 members")
+        assert body["features"]["assignment.protocol"]["supported"] == {"min": 1, "max": 10}
+        status, out, _ = features("upgrade", "--group", "g", "--feature", "assignment.protocol=9")
+        assert (status, "was upgraded to 9" in out) == (0, True)
+    finally:
+        consumer.close(autocommit=False)
+        assignor.close()
+
+
+def test_of_two_operators_at_the_same_moment_the_second_is_told(broker):
+    target = Target(servers=tuple(broker.bootstrap_servers), timeout_ms=60_000)
+    with open_admin(target) as admin:
+        one, two = FeatureTopic(admin, "g"), FeatureTopic(admin, "g")
+        seen = one.look()
+        one.change(seen, {"task.placement": 1}, Note(who="ada"), {})
+        with pytest.raises(StoreError, match=r"changed at the same time by ada \(epoch 1\)"):
+            two.change(seen, {"task.placement": 2}, Note(who="bob"), {})
+        assert two.look().state.levels.levels == {"task.placement": 1}
+
+
+def test_looking_makes_no_topic(broker, features):
+    assert features("describe", "--group", "g")[0] == 0
+    features("upgrade", "--group", "g", "--feature", "task.placement=1", "--dry-run")
+    assert broker.call(lambda running: running.cluster.catalog.names()) == ()
+
+
+def test_the_way_back_closes_with_a_warning_and_goes_down_only_unsafely(features):
+    args = ("--group", "g", "--metadata", "2", "--feature", "assignment.protocol=101")
+    status, _, err = features("upgrade", *args)
+    assert (status, "goes up together with the wire version" in err) == (0, True)
+    status, out, err = features("downgrade", "--group", "g", "--metadata", "1", "--yes")
+    assert (status, out) == (1, "")
+    assert "UNSAFE_FEATURE_DOWNGRADE" in err
+    status, *_ = features("downgrade", "--group", "g", "--metadata", "1", "--yes", "--unsafe")
+    assert status == 0
+
+
+# A folder
+
+
+def test_levels_of_a_folder_are_changed_and_what_is_lost_is_told(features, tmp_path):
+    where = ("--directory", str(tmp_path))
+    status, _, err = features("describe", where=where)
+    assert (status, "assignor storage format" in err) == (1, True)
+    assert str(tmp_path) in err
+    made = CliRunner().invoke(
+        main,
+        ["storage", "format", *where, "--metadata-version", "2", "--feature", "task.placement=1"],
+    )
+    assert made.exit_code == 0
+    log = FeatureLog(FolderDisk(tmp_path))
+    log.register("m1", {"persistent.metadata.version": LevelRange(min=1, max=2)})
+    status, out, err = features("downgrade", "--metadata", "1", "--unsafe", "--yes", where=where)
+    assert status == 0
+    assert "was downgraded from 2 to 1" in out
+    assert err.startswith("warning: dropped: what 1 members support (m1)")
+    assert features("describe", where=where)[0] == 0

@@ -1,0 +1,76 @@
+"""`assignor storage`: a folder is formatted once, and described."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from assignor.cli import main
+from assignor.levels.log import Note, opened_log
+
+
+@pytest.fixture
+def storage(tmp_path):
+    def run(command, *options, folder=tmp_path / "log"):
+        found = CliRunner().invoke(main, ["storage", command, "--directory", str(folder), *options])
+        return found.exit_code, found.stdout, found.stderr
+
+    run.folder = tmp_path / "log"
+    return run
+
+
+def test_a_folder_is_formatted_with_a_default_that_every_release_reads(storage):
+    status, out, err = storage("format")
+    assert (status, err) == (0, "")
+    assert out == f"{storage.folder} formatted: persistent.metadata.version 1\n"
+
+
+@pytest.mark.kip("778-8", "core")
+def test_format_takes_a_level_and_is_refused_on_a_formatted_folder_unless_told(storage):
+    status, out, _ = storage(
+        "format", "--metadata-version", "2", "--feature", "assignment.protocol=v101"
+    )
+    assert status == 0
+    assert "assignment.protocol 101 (v101), persistent.metadata.version 2" in out
+    status, out, err = storage("format")
+    assert (status, out) == (1, "")
+    assert "is formatted already; say --ignore-formatted" in err
+    status, out, _ = storage("format", "--ignore-formatted", "--format", "json")
+    body = json.loads(out)
+    assert (status, body["is_new"], body["levels"]["persistent.metadata.version"]) == (0, False, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--metadata-version", "9"), "persistent.metadata.version has no level '9'"),
+        (("--feature", "nonsense=1"), "there is no feature 'nonsense'"),
+        (("--feature", "task.placement"), "say NAME=LEVEL"),
+        (("--feature", "persistent.metadata.version=2"), "once for each feature"),
+    ],
+)
+def test_an_unknown_level_is_wrong_usage_and_makes_no_folder(storage, options, said):
+    status, _, err = storage("format", *options)
+    assert (status, said in err, storage.folder.exists()) == (2, True, False)
+
+
+def test_describe_says_what_was_formatted_and_what_holds_now(storage):
+    assert storage("describe")[0] == 1
+    storage("format", "--metadata-version", "2")
+    with opened_log(storage.folder) as log:
+        log.change({"task.placement": 2}, Note(at_ms=1_700_000_000_000, who="ada", why=""))
+    status, out, _ = storage("describe")
+    assert status == 0
+    assert "epoch 1, changed 2023-11-14 22:13:20 UTC by ada" in out
+    assert "task.placement 2 (even)" in out
+    body = json.loads(storage("describe", "--format", "json")[1])
+    assert body["levels"] == {"persistent.metadata.version": 2}
+    assert body["finalized"] == {"persistent.metadata.version": 2, "task.placement": 2}
+    assert (body["epoch"], body["batches"], body["format"]) == (1, 1, 3)
+
+
+def test_a_disk_that_refuses_is_the_surroundings_fault(storage, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    status, _, err = storage("format", folder=blocked / "log")
+    assert (status, "cannot be" in err) == (3, True)

@@ -1,0 +1,167 @@
+"""Reasons are true: each is held against the group and the answer by other code."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import assignor
+from assignor import (
+    AssignmentConfig,
+    ClientInput,
+    TaskAssignment,
+    find_strategy,
+    group_state,
+    validate,
+)
+from assignor.explain.actives import active_reason
+from assignor.explain.candidate_clients import candidates
+from assignor.explain.copies import copy_reason, dropped, dropped_reason
+from assignor.explain.facts import facts_of, plan_of
+from assignor.placement import LAG_RUNNING
+from encoding import TaskId
+from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS, World, draw_group
+
+STRATEGIES = ("high_availability", "sticky", "fallback_prior", "kafka_high_availability")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_every_stated_reason_is_true_of_the_group_and_the_answer(strategy, seed):
+    state = draw_group(seed)
+    answer = find_strategy(strategy)(state)
+    assert validate(state, answer) == ()
+    facts = facts_of(state, answer, strategy=strategy)
+    for task in range(len(state.tasks)):
+        world, reason = World(state, answer, task), active_reason(facts, task)
+        assert ACTIVE_CLAIMS[reason.rule](world), reason
+        assert reason.why
+        for client in world.copies:
+            reason = copy_reason(facts, task, client)
+            assert COPY_CLAIMS[reason.rule](world, client), reason
+        for client in dropped(facts, task):
+            reason = dropped_reason(facts, task, client)
+            assert COPY_CLAIMS[reason.rule](world, client), reason
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_numbers_in_sentences_are_those_of_the_group(seed):
+    state = draw_group(seed)
+    answer = find_strategy("high_availability")(state)
+    facts = facts_of(state, answer, strategy="high_availability")
+    now = np.bincount(answer.active[state.stateful], minlength=len(state.clients))
+    total, threads = int(state.stateful.sum()), int(state.capacity().sum())
+    for task in range(len(state.tasks)):
+        why = active_reason(facts, task).why
+        within = re.search(r"and has (\d+) stateful tasks, its band is (\d+) to (\d+)", why)
+        if within:
+            count, low, high = map(int, within.groups())
+            own = int(state.capacity()[answer.active[task]])
+            assert count == now[answer.active[task]]
+            assert (low, high) == (own * (total // threads), own * -(-total // threads))
+            assert low <= count <= high
+        for name, lag in re.findall(r"(c\d) is at lag ([\d,]+)", why):
+            assert dict(state.copies(task))[state.clients.index(name)] == int(lag.replace(",", ""))
+        if "none of its subtopology there has less" in why:
+            owner, sub = state.owner[task], state.subtopology[task]
+            stays = (facts.plan.target == owner) & (state.owner == owner) & state.stateful
+            there = stays & (state.subtopology == sub)
+            assert state.end_offset_sums[task] <= state.end_offset_sums[there].min()
+        waits = re.search(r"waits for one of the (\d+) warm-ups", why)
+        if waits:
+            extra = [sum(t == one for t, _ in answer.standbys) for one in range(len(state.tasks))]
+            wanted = state.config.num_standby_replicas
+            assert sum(max(0, n - wanted) for n in extra) == int(waits[1])
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_who_waits_runs_on_its_target_once_the_target_has_caught_up(seed):
+    state = draw_group(seed)
+    strategy = find_strategy("high_availability")
+    answer = strategy(state)
+    facts = facts_of(state, answer, strategy="high_availability")
+    assert facts.plan is not None
+    for task in np.flatnonzero(facts.plan.target != answer.active).tolist():
+        assert state.stateful[task]
+        assert not World(state, answer, task).hot(facts.target(task))
+
+
+def one_task(*clients, lag=1_000_000, replicas=0, **config):
+    task = TaskId(0, 0)
+    state = group_state(
+        tasks=[task],
+        stateful_tasks=[task],
+        clients=clients,
+        config=AssignmentConfig(num_standby_replicas=replicas, **config),
+        end_offset_sums={task: lag},
+    )
+    answer = find_strategy("high_availability")(state)
+    return facts_of(state, answer, strategy="high_availability")
+
+
+def holder(name, lag, *, runs=False, threads=1):
+    tasks = frozenset([TaskId(0, 0)]) if runs else frozenset()
+    lags = {} if lag is None else {TaskId(0, 0): lag}
+    return ClientInput(process_id=name, threads=threads, active_tasks=tasks, lags=lags)
+
+
+CASES = [
+    ((holder("a", LAG_RUNNING, runs=True), holder("b", None)), "kept by its owner"),
+    ((holder("a", 20_000, runs=True), holder("b", 3)), "failed over to a caught-up copy"),
+    ((holder("a", 20_000, runs=True), holder("b", 90_000)), "stays on the state there is"),
+    ((holder("a", None), holder("b", 3)), "taken over by a caught-up copy"),
+    ((holder("a", None), holder("b", 90_000)), "taken over by a copy that is behind"),
+    ((holder("a", None), holder("b", None)), "started without state"),
+    (
+        (holder("a", LAG_RUNNING, runs=True, threads=0), holder("b", 3)),
+        "leaves a client without threads",
+    ),
+]
+
+
+@pytest.mark.parametrize(("clients", "rule"), CASES, ids=[rule for _, rule in CASES])
+def test_each_rule_decides_its_case(clients, rule):
+    assert active_reason(one_task(*clients), 0).rule == rule
+
+
+def test_an_answer_from_elsewhere_is_explained_by_what_can_be_seen():
+    facts = one_task(holder("a", LAG_RUNNING, runs=True), holder("b", 3))
+    moved = TaskAssignment(active=np.array([1]), standbys=((0, 0),))
+    assert plan_of(facts.state, moved, "high_availability") is None
+    seen = facts_of(facts.state, moved, strategy="high_availability")
+    reason = active_reason(seen, 0)
+    assert reason.rule == "moved to a caught-up client"
+    assert reason.why == "a ran it before; b is caught up (lag 3)"
+    assert copy_reason(seen, 0, 0).rule == "the former owner keeps its state"
+
+
+def test_candidates_show_lag_quota_and_role():
+    facts = one_task(holder("a", LAG_RUNNING, runs=True), holder("b", 3), replicas=1)
+    first, second = candidates(facts, 0)
+    assert (first.role, first.was_owner, first.is_target) == ("active", True, True)
+    assert (second.role, second.lag, second.is_caught_up) == ("standby", 3, True)
+    assert (first.stateful, first.low, first.high, first.threads) == (1, 0, 1, 1)
+
+
+def test_reasons_cost_nothing_when_not_asked_for():
+    code = (
+        "import sys; from assignor import find_strategy; find_strategy('high_availability'); "
+        "import assignor.cli.assign.command; "
+        "sys.exit(any(name.startswith('assignor.explain.actives') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_reasons_come_through_the_front_door_and_other_names_do_not():
+    assert assignor.facts_of is facts_of
+    assert assignor.active_reason is active_reason
+    assert assignor.candidates is candidates
+    with pytest.raises(AttributeError, match="no attribute 'reasonable'"):
+        assignor.reasonable  # noqa: B018 asking for it is the test

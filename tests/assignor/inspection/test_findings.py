@@ -1,0 +1,152 @@
+"""What is wrong or dangerous in a group: for every rule a group in that trouble."""
+
+from dataclasses import replace
+
+import pytest
+
+from assignor.inspection.findings import RULES
+from assignor.inspection.group import inspect_group
+from assignor.inspection.values import ClusterFacts
+from encoding import NativeSubscription, TaskId, TopicPartition
+from tests.assignor.inspection.described_groups import FACTS, assignment_bytes, group_of, member
+
+T00, T01, T10 = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
+
+
+def sentence(look, kind):
+    return " / ".join(one.sentence for one in look.findings if one.kind == kind)
+
+
+TROUBLE = {
+    "unreadable": (
+        group_of(replace(member("a", active=[T00, T01]), metadata=b"\0")),
+        "ends in version",
+    ),
+    "error": (
+        group_of(member("a", answer={"error_code": 1})),
+        "error 1 (INCOMPLETE_SOURCE_TOPIC_METADATA) to a",
+    ),
+    "shutdown": (
+        group_of(member("a", active=[T00, T01], error_code=4)),
+        "a asks the whole application to stop",
+    ),
+    "owned-twice": (
+        group_of(member("a", active=[T00, T01]), member("b", active=[T00])),
+        "task 0_0 runs on more than one process",
+    ),
+    "not-owned": (group_of(member("a", active=[T00])), "task 0_1 runs nowhere"),
+    "holds-version": (
+        group_of(member("a", used=4, supported=4, consumer=0, active=[T00, T01]), member("b")),
+        "a holds the group at version 4",
+    ),
+    "before-probing": (
+        group_of(member("a", used=2, supported=-1, active=[T00, T01])),
+        "while a writes a version below 3",
+    ),
+    "record-size": (
+        group_of(member("a", active=[T00, T01], client_tags={"k": "v" * 900_000})),
+        "of 1,000,000 bytes",
+    ),
+    "standby-beside-active": (
+        group_of(member("a", active=[T00, T01], standby=[T00])),
+        "task 0_0 has its standby on the process that runs it",
+    ),
+    "topics-differ": (
+        group_of(member("a", active=[T00, T01]), member("b", topics=("in", "more"))),
+        "2 different sets of topics",
+    ),
+    "topology-differs": (
+        group_of(
+            *(
+                member(
+                    name, process=number, active=[task],
+                    native=NativeSubscription(fingerprint=bytes([number] * 8)),
+                )
+                for number, (name, task) in enumerate((("a", T00), ("b", T01)), 1)
+            )
+        ),
+        "2 different topologies",
+    ),
+    "process-id-twice": (
+        group_of(
+            member("a", process=1, active=[T00]),
+            member("b", process=1, active=[T01], host="10.0.0.2"),
+        ),
+        "comes from 10.0.0.1, 10.0.0.2",
+    ),
+    "host-map": (
+        group_of(
+            member("a", active=[T00], user_endpoint="a:1"),
+            member("b", active=[T01]),
+        ),
+        "b has no application.server",
+    ),
+    "uncommitted": (
+        group_of(
+            member("a", active=[T00, T01, T10], inputs="in"),
+        ),
+        "in-2 has records",
+    ),
+    "not-shown": (None, ""),
+    "not-told": (None, ""),
+}  # fmt: skip
+
+
+def test_every_rule_has_its_trouble():
+    assert list(TROUBLE) == [kind for kind, _ in RULES]
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (group, _) in TROUBLE.items() if group])
+def test_trouble_is_said_in_a_sentence(kind):
+    group, said = TROUBLE[kind]
+    facts = FACTS
+    if kind == "uncommitted":
+        third = TopicPartition("in", 2)
+        facts = replace(FACTS, end_offsets={**FACTS.end_offsets, third: 3})
+        group = group_of(
+            replace(
+                group.members[0],
+                assignment=assignment_bytes(b"", [*FACTS.committed, third]),
+            )
+        )
+    look = inspect_group(group, facts)
+    assert said in sentence(look, kind)
+
+
+def test_what_may_not_be_asked_is_said():
+    look = inspect_group(
+        group_of(member("a", active=[T00])), ClusterFacts(unknown=("not authorized to show it",))
+    )
+    assert sentence(look, "not-told") == "not authorized to show it"
+    assert look.lag is None
+    assert not look.limit_known
+
+
+def test_hosts_that_are_shared_odd_or_wrong_are_holes():
+    shared = group_of(
+        member("a", active=[T00], user_endpoint="h:1"),
+        member("b", active=[T01], user_endpoint="h:1"),
+    )
+    assert (
+        "h:1 is the application.server of several processes"
+        in inspect_group(shared, FACTS).host_map_holes
+    )
+    odd = group_of(member("a", active=[T00, T01], user_endpoint="nowhere"))
+    assert inspect_group(odd, FACTS).host_map_holes == (
+        "application.server 'nowhere' is not of the form host:port",
+    )
+    wrong = {("b", 1): [TopicPartition("in", 0)]}
+    stale = group_of(
+        member("a", active=[T00, T01], user_endpoint="a:1", answer={"partitions_by_host": wrong})
+    )
+    assert inspect_group(stale, FACTS).host_map_holes == (
+        "b:1 is in the host map, and no member has it",
+        "queries for in-0, in-1 do not reach who runs it",
+    )
+
+
+def test_only_versions_below_3_cannot_be_probed():
+    look = inspect_group(
+        group_of(member("a", used=3, supported=3, consumer=0, active=[T00, T01])), FACTS
+    )
+    assert look.findings == ()

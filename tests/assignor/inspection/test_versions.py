@@ -1,0 +1,87 @@
+"""Who holds a group's version down, why, and who may lead."""
+
+import pytest
+
+from assignor.inspection.group import inspect_group
+from encoding import NativeAssignment, NativeSubscription, TaskId
+from tests.assignor.inspection.described_groups import FACTS, group_of, member
+
+T00, T01 = TaskId(0, 0), TaskId(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "why"),
+    [
+        ({"used": 2, "supported": -1, "consumer": 3}, "forgotten pin", "3.4.0 to 3.9.2"),
+        ({"used": 2, "supported": -1, "consumer": 0}, "pin or old program", "0.10.1.0 to 1.1.1"),
+        ({"used": 1, "supported": -1, "consumer": 1}, "forgotten pin", "to 0.10.0"),
+        ({"used": 4, "supported": 4, "consumer": 0}, "old program", "2.1.0 to 2.3.1"),
+        ({"used": 10, "supported": 10, "consumer": 1}, "old program", "3.0.0 to 3.1.2"),
+    ],
+)
+def test_who_holds_the_version_down_and_why(changes, kind, why):
+    low = member("low", active=[T00], **changes)
+    look = inspect_group(group_of(low, member("new", active=[T01])), FACTS)
+    (holder,) = look.versions.holders
+    assert (holder.client, holder.kind) == ("low", kind)
+    assert why in holder.why
+    assert look.versions.possible == 11
+
+
+def test_a_pin_that_everybody_forgot_is_named_too():
+    pinned = [
+        member(name, used=2, supported=-1, active=[task]) for name, task in (("a", T00), ("b", T01))
+    ]
+    look = inspect_group(group_of(*pinned), FACTS)
+    assert [one.client for one in look.versions.holders] == ["a", "b"]
+    assert (look.versions.in_force, look.versions.possible) == (2, 11)
+
+
+def test_a_member_of_ours_says_its_pin_itself():
+    pinned = member(
+        "ours", used=2, supported=-1, consumer=1, active=[T00],
+        native=NativeSubscription(pinned_version=2),
+    )  # fmt: skip
+    look = inspect_group(group_of(pinned, member("new", active=[T01])), FACTS)
+    (holder,) = look.versions.holders
+    assert holder.kind == "forgotten pin"
+    assert holder.why == "upgrade.from pins it to version 2, it says itself"
+
+
+def test_the_leader_is_who_can_have_written_the_answers():
+    old = member("old", used=4, supported=4, consumer=0, active=[T00])
+    new = member("new", active=[T01], answer={"version": 4, "commonly_supported_version": 4})
+    look = inspect_group(group_of(old, new), FACTS)
+    # Answers are in version 3 of the consumer protocol.
+    assert look.leader.candidates == ("new",)
+    assert look.leader.known
+    assert inspect_group(group_of(new), FACTS).leader.why == "the only member"
+
+
+def of_ours(name, task, **said):
+    """A member of ours at 11 under a leader of ours, that reads 101."""
+    return member(
+        name,
+        active=[task],
+        consumer=1,
+        native=NativeSubscription(adopted_levels={"assignment.protocol": 11}, adopted_epoch=3),
+        answer={"native": NativeAssignment(next_version=11, **said)},
+    )
+
+
+def test_a_finalized_level_that_holds_members_of_ours_is_said():
+    look = inspect_group(group_of(of_ours("a", T00), of_ours("b", T01)), FACTS)
+    assert look.versions.level == 11
+    assert look.versions.holders == ()
+    assert look.versions.sentence == (
+        "version 11; the finalized level of assignment.protocol is 11, and all read 101: "
+        "`assignor features` raises it"
+    )
+    # The newest levels count: an answer that raises it.
+    raised = {"feature_levels": {"assignment.protocol": 101}, "feature_epoch": 4}
+    look = inspect_group(group_of(of_ours("a", T00, **raised), of_ours("b", T01)), FACTS)
+    assert look.versions.level == 101
+    assert "once its leader says so" in look.versions.sentence
+    # A JVM member does not know levels: it is the reason then.
+    look = inspect_group(group_of(of_ours("a", T00), member("jvm", active=[T01])), FACTS)
+    assert "the highest that the JVM members read" in look.versions.sentence

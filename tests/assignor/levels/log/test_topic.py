@@ -1,0 +1,178 @@
+"""The feature log as records of a compacted topic: one winner, whatever is compacted when."""
+
+import itertools
+
+import msgpack
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from assignor.levels.log import Note
+from assignor.levels.log.topic import (
+    NOBODY,
+    TopicRecord,
+    TopicView,
+    change_record,
+    check_counted,
+    read_topic,
+    topic_name,
+)
+from assignor.stores import StoreError
+from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, TASK_PLACEMENT, LevelRange
+
+NOTE = Note(at_ms=1, who="ada", why="try it")
+MEMBERS = {"m1": {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)}}
+
+
+class Topic:
+    """A topic whose cleaner runs when a test says so."""
+
+    def __init__(self):
+        self.records, self.ends = [], 0
+        self.nonces = itertools.count()
+
+    def write(self, key, value):
+        self.records.append(TopicRecord(offset=self.ends, key=key, value=value))
+        self.ends += 1
+
+    def view(self):
+        return read_topic(self.records)
+
+    def decide(self, levels, view=None, members=MEMBERS):
+        view = view or self.view()
+        nonce = f"n{next(self.nonces)}"
+        return change_record(view, levels, NOTE, nonce=nonce, members=members)
+
+    def change(self, levels, *, deletes=None):
+        """Change levels; a writer that dies deletes only so many of what is stale."""
+        change = self.decide(levels)
+        self.write(change.key, change.value)
+        view = self.view()
+        check_counted(view, change)
+        for key in view.stale[:deletes]:
+            self.write(key, None)
+        return change
+
+    def compact(self, below=None):
+        """Keep the last record of every key; delete what was deleted; the tail stays as it is."""
+        below = self.ends if below is None else below
+        last = {r.key: r.offset for r in self.records if r.offset < below}
+        self.records = [
+            r
+            for r in self.records
+            if r.offset >= below or (last[r.key] == r.offset and r.value is not None)
+        ]
+
+
+@pytest.fixture
+def topic():
+    return Topic()
+
+
+def test_an_empty_topic_says_nothing(topic):
+    assert topic.view() == TopicView()
+    assert topic.view().head == NOBODY
+    assert topic_name("orders") == "orders-feature-levels"
+
+
+def test_changes_follow_one_another(topic):
+    topic.change({ASSIGNMENT_PROTOCOL: 11})
+    topic.change({TASK_PLACEMENT: 2})
+    view = topic.view()
+    assert view.state.levels.levels == {ASSIGNMENT_PROTOCOL: 11, TASK_PLACEMENT: 2}
+    assert view.state.levels.epoch == 2
+    assert view.state.note == NOTE
+
+
+def test_an_unknown_level_is_refused(topic):
+    with pytest.raises(StoreError, match="has no level"):
+        topic.decide({ASSIGNMENT_PROTOCOL: 12})
+
+
+def test_of_two_changes_at_the_same_moment_the_first_wins_for_everybody(topic):
+    topic.change({ASSIGNMENT_PROTOCOL: 11})
+    seen = topic.view()
+    one = topic.decide({ASSIGNMENT_PROTOCOL: 101}, seen)
+    two = topic.decide({TASK_PLACEMENT: 2}, seen)
+    for change in (one, two):
+        topic.write(change.key, change.value)
+    view = topic.view()
+    check_counted(view, one)
+    with pytest.raises(StoreError, match=r"at the same time by ada \(epoch 2\).*try again"):
+        check_counted(view, two)
+    assert view.state.levels.levels == {ASSIGNMENT_PROTOCOL: 101}
+    topic.compact()
+    assert topic.view().state == view.state
+    topic.change({TASK_PLACEMENT: 2})
+    topic.compact()
+    assert topic.view().state.levels.epoch == 3
+
+
+def test_the_state_before_the_last_change_stays_in_the_topic(topic):
+    for level in (11, 101, 11, 101):
+        topic.change({ASSIGNMENT_PROTOCOL: level})
+    topic.compact()
+    assert len(topic.records) == 2
+    before = read_topic(topic.records[:1]).state
+    assert (before.levels.epoch, before.levels.levels) == (3, {ASSIGNMENT_PROTOCOL: 11})
+
+
+def test_members_are_kept_where_the_level_knows_them_and_dropped_below_it(topic):
+    assert topic.change({PERSISTENT_METADATA: 1}).after.ranges_by_member == {}
+    assert topic.change({PERSISTENT_METADATA: 2}).after.ranges_by_member == MEMBERS
+    change = topic.change({PERSISTENT_METADATA: 1})
+    assert "what 1 members support (m1)" in change.dropped[0]
+    assert topic.view().state.ranges_by_member == {}
+
+
+def test_records_of_others_are_passed_over_with_a_warning(topic):
+    topic.change({ASSIGNMENT_PROTOCOL: 11})
+    for junk in (b"", b"\xc1", b"hello", msgpack.packb(["a"])):
+        topic.write(b"junk", junk)
+    view = topic.view()
+    assert view.state.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
+    assert len(view.warnings) == 4
+    assert b"junk" in view.stale
+
+
+def test_a_layout_from_the_future_is_refused(topic):
+    topic.write(b"k", msgpack.packb([9, -1, b""]))
+    with pytest.raises(StoreError, match="of layout 9, this release reads 1"):
+        topic.view()
+
+
+@example([("change", 0), *[("race", 0)] * 2, *[("change", 0)] * 2, ("half", 19495)])
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("change", "dies", "race", "late", "compact", "half")),
+            st.integers(0, 2**16),
+        ),
+        max_size=25,
+    )
+)
+def test_no_acknowledged_change_is_lost_whatever_is_compacted_when(steps):
+    topic, acknowledged, old = Topic(), TopicView().state, TopicView()
+    for kind, number in steps:
+        level = {ASSIGNMENT_PROTOCOL: (11, 101)[number % 2]}
+        if kind == "change":
+            acknowledged = topic.change(level).after
+        elif kind == "dies":
+            acknowledged = topic.change(level, deletes=number % 4).after
+        elif kind == "race":
+            seen = topic.view()
+            one, two = topic.decide(level, seen), topic.decide({TASK_PLACEMENT: 1}, seen)
+            for change in (one, two):
+                topic.write(change.key, change.value)
+            acknowledged = one.after
+        elif kind == "late" and topic.view().head != NOBODY and old.head != topic.view().head:
+            change = topic.decide(level, old)
+            topic.write(change.key, change.value)
+        elif kind == "compact":
+            topic.compact()
+        elif kind == "half":
+            topic.compact(number % (topic.ends + 1))
+        if number % 3 == 0:
+            old = topic.view()
+        assert topic.view().state == acknowledged

@@ -1,0 +1,77 @@
+"""What members support of our features, as their bytes say."""
+
+from uuid import UUID
+
+import pytest
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+
+from assignor.inspection.values import DescribedMember
+from assignor.levels.member_support import members_support, support_of, supported_by_all
+from encoding import DecodeError, NativeSubscription, Subscription, encode_subscription
+from probing.features import (
+    ASSIGNMENT_PROTOCOL,
+    NATIVE_FEATURES,
+    PERSISTENT_METADATA,
+    TASK_PLACEMENT,
+    LevelRange,
+    NodeSupport,
+)
+
+
+def metadata(version=11, supported=11, native=None):
+    value = Subscription(
+        version=version,
+        latest_supported_version=supported,
+        process_id=UUID(int=1),
+        native=native,
+    )
+    outer = ConsumerProtocolSubscription(
+        version=1, topics=["in"], user_data=encode_subscription(value), owned_partitions=[]
+    )
+    return bytes(outer.encode())
+
+
+def test_a_jvm_member_supports_the_protocol_up_to_its_latest_version_and_nothing_else():
+    assert support_of(metadata(6, 9)) == {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=9)}
+
+
+def test_a_member_of_ours_that_tells_no_ranges_is_of_the_first_release():
+    found = support_of(metadata(native=NativeSubscription()))
+    assert found == NATIVE_FEATURES.whole_ranges() | {
+        ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=101)
+    }
+
+
+def test_a_member_of_ours_tells_its_ranges():
+    native = NativeSubscription(
+        feature_ranges={ASSIGNMENT_PROTOCOL: (1, 102), TASK_PLACEMENT: (1, 1), "gone": (0, 0)}
+    )
+    assert support_of(metadata(native=native)) == {
+        ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=102),
+        TASK_PLACEMENT: LevelRange(min=1, max=1),
+    }
+
+
+def test_a_member_whose_bytes_make_no_sense_supports_nothing_and_is_named():
+    whole = DescribedMember(member_id="m2", client_id="b", metadata=metadata())
+    broken = DescribedMember(member_id="m1", client_id="a", metadata=b"\x00")
+    with pytest.raises(DecodeError):
+        support_of(broken.metadata)
+    nodes, notes = members_support([whole, broken])
+    assert [(node.node_id, dict(node.ranges)) for node in nodes] == [
+        ("a", {}),
+        ("b", {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=11)}),
+    ]
+    assert len(notes) == 1
+    assert notes[0].startswith("what a supports cannot be told")
+
+
+def test_what_all_support_is_where_their_ranges_meet():
+    one = {TASK_PLACEMENT: LevelRange(min=1, max=3), ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=4)}
+    two = {TASK_PLACEMENT: LevelRange(min=2, max=5), ASSIGNMENT_PROTOCOL: LevelRange(min=6, max=9)}
+    nodes = [NodeSupport(node_id=number, ranges=ranges) for number, ranges in enumerate((one, two))]
+    assert supported_by_all(nodes) == {TASK_PLACEMENT: LevelRange(min=2, max=3)}
+    assert supported_by_all(nodes[:1]) == one
+    assert supported_by_all([]) == {}
+    jvm = NodeSupport(node_id="jvm", ranges={ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=3)})
+    assert PERSISTENT_METADATA not in supported_by_all([nodes[0], jvm])

@@ -1,0 +1,229 @@
+"""The thread that looks at levels, and what a member does with what it finds."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from assignor import MemberRefused
+from assignor.levels import watcher as levels
+from assignor.levels.log import LogFormat, Note, format_log, opened_log
+from assignor.levels.watcher import FolderLevels, LevelWatch
+from assignor.stores import FolderDisk, StoreError
+from encoding import decode_subscription
+from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
+from tests.assignor.adapters.members import cluster, followups, joined, made, on_the_wire
+from tests.assignor.embedding.clusters import until
+
+
+@pytest.fixture(autouse=True)
+def looks_follow_each_other_at_once(monkeypatch):
+    monkeypatch.setattr(levels, "_LEAST_BETWEEN_S", 0.001)
+
+
+def at(level, epoch):
+    return FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: level}, epoch=epoch)
+
+
+class Source:
+    """Levels that a test sets, one a look, the last one for ever; looks are counted."""
+
+    def __init__(self, *said):
+        self.said = list(said)
+        self.looks = threading.Semaphore(0)
+
+    def __call__(self):
+        said = self.said.pop(0) if len(self.said) > 1 else self.said[0]
+        self.looks.release()
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+def watch(source, **options):
+    found, errors, told = [], [], threading.Event()
+
+    def on_levels(levels):
+        found.append(levels)
+        told.set()
+
+    one = LevelWatch(source, on_levels=on_levels, on_error=errors.append, **options)
+    one.start()
+    return one, found, errors, told
+
+
+def watching(source, **options):
+    """A member of kafka-python that looks at a source all the time."""
+    return made(level_source=source, level_poll_s=0.01, **options)
+
+
+def looked(source):
+    """Wait until a whole look has been taken in: the one before the second from here."""
+    for _ in range(2):
+        assert source.looks.acquire(timeout=30)
+
+
+def test_a_look_comes_at_once_and_then_in_the_rhythm_that_was_asked_for():
+    source = Source(at(11, 1))
+    one, found, errors, told = watch(source, every_s=0.01, dice=lambda: 0.5)
+    assert told.wait(30)
+    for _ in range(2):
+        assert source.looks.acquire(timeout=30)
+    one.close()
+    assert (found, errors) == ([at(11, 1)], [])
+
+
+def test_stale_levels_are_no_news_and_a_failure_is_told_once_and_forgets_nothing():
+    down = OSError("no broker")
+    source = Source(at(101, 4), down, down, at(11, 2), at(11, 5))
+    one, found, errors, _ = watch(source, every_s=0.01)
+    for _ in range(6):
+        assert source.looks.acquire(timeout=30)
+    one.close()
+    assert found == [at(101, 4), at(11, 5)]
+    assert errors == ["levels cannot be read: OSError: no broker"]
+    assert one.found == at(11, 5)
+
+
+def settled(*assignors, leader=0):
+    """One rebalance among adapters, through the client's bytes."""
+    group = [joined(one, f"m{n}") for n, one in enumerate(assignors)]
+    answers = assignors[leader].assign(cluster(lines=4), group)
+    for n, one in enumerate(assignors):
+        one.on_assignment(on_the_wire(answers[f"m{n}"]), 1)
+
+
+class Timer:
+    """Counts what is scheduled."""
+
+    def __init__(self):
+        self.delays = []
+
+    def schedule(self, delay_ms):
+        self.delays.append(delay_ms)
+
+    def clear(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def test_new_levels_make_the_leader_rejoin_and_nobody_else():
+    sources = [Source(at(11, 1)), Source(at(11, 1))]
+    pair = [watching(s, number=n + 1)[0] for n, s in enumerate(sources)]
+    for one, source in zip(pair, sources, strict=True):
+        looked(source)
+        one._timer = Timer()
+    settled(*pair)
+    for one in pair:
+        one._levels_found(at(101, 2))
+    assert [one._timer.delays for one in pair] == [[0], []]
+    pair[0]._levels_found(at(101, 0))  # a stale broker
+    assert pair[0]._timer.delays == [0]
+    for one in pair:
+        one.close()
+
+
+def test_levels_found_behind_the_leaders_answer_are_asked_for_once_it_has_arrived():
+    leader, coordinator, _ = made()
+    settled(leader)
+    leader._timer, timers = followups(coordinator)
+    group = [joined(leader, "m0")]
+    coordinator.busy = True
+    answers = leader.assign(cluster(lines=4), group)
+    leader._levels_found(at(101, 2))
+    timers.fire()
+    leader.on_assignment(on_the_wire(answers["m0"]), 2)  # it says that no follow-up is wanted
+    coordinator.busy = False
+    timers.fire()
+    assert coordinator.requests == 1
+    settled(leader)
+    timers.fire()
+    assert coordinator.requests == 1
+    leader.close()
+
+
+def test_levels_that_the_leaders_answer_carries_are_not_asked_for_again():
+    source = Source(at(11, 1))
+    leader, _, _ = watching(source)
+    looked(source)
+    settled(leader)
+    leader._timer = Timer()
+    group = [joined(leader, "m0")]
+    source.said = [at(101, 2)]
+    until(lambda: leader._levels.found == at(101, 2))
+    leader.assign(cluster(lines=4), group)
+    leader._levels_found(at(101, 2))
+    leader.close()
+    assert leader._timer.delays == []
+
+
+def test_under_a_jvm_leader_a_member_comes_down_by_itself_and_never_goes_up():
+    source = Source(at(11, 1))
+    (ours, _, _), (jvm, _, _) = watching(source), made(number=2, release="3.9.1")
+    looked(source)
+    ours._timer = Timer()
+    settled(ours, jvm, leader=1)
+    ours._levels_found(at(101, 2))
+    assert 0 not in ours._timer.delays
+    ours._levels_found(at(9, 3))
+    assert 0 in ours._timer.delays
+    ours.close()
+
+
+def test_what_was_found_is_written_with_the_next_subscription_whoever_leads():
+    source = Source(at(9, 3))
+    (one, _, _), (leader, _, _) = watching(source), made(number=2)
+    looked(source)
+    assert decode_subscription(joined(one, "x").metadata.user_data).version == 9
+    settled(one, leader, leader=1)
+    assert leader.levels == at(9, 3)
+    one.close()
+
+
+def test_a_group_that_holds_back_stays_at_11_until_somebody_finalizes_a_level():
+    (held, _, _), (other, _, _) = made(number=1, hold_back=True), made(number=2)
+    assert other.levels == UNKNOWN_LEVELS
+    for _ in range(2):
+        settled(held, other, leader=1)
+    for one in (held, other):
+        assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
+    assert other.levels.level_of(ASSIGNMENT_PROTOCOL) == 11
+
+
+def test_a_member_below_the_level_does_not_join_and_says_what_to_do():
+    source = Source(at(102, 1))
+    one, _, _ = watching(source)
+    looked(source)
+    with pytest.raises(MemberRefused, match=r"start it with a release that supports that"):
+        one.metadata({"lines"})
+    assert "assignment.protocol=102" in one.failed
+    one.close()
+
+
+def test_an_answer_with_a_level_that_cannot_be_met_ends_the_member_without_asking_again():
+    (old, coordinator, _), (leader, _, _) = made(number=1), made(number=2, release="next")
+    leader._member.state = replace(leader._member.state, levels=at(102, 1))
+    settled(old, leader, leader=1)
+    assert "assignment.protocol=102" in old.failed
+    assert coordinator.requests == 0
+    assert old.tasks.active == {}
+
+
+def test_emulated_releases_know_nothing_of_levels():
+    one, _, _ = made(release="3.9.1", level_source=Source(at(9, 1)))
+    assert one._levels is None
+    assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
+    assert one.levels == UNKNOWN_LEVELS
+
+
+def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
+    look = FolderLevels(tmp_path)
+    with pytest.raises(StoreError, match="assignor storage format"):
+        look()
+    format_log(FolderDisk(tmp_path), LogFormat(log_id="a", levels={}, at_ms=1))
+    assert look() == FinalizedLevels()
+    with opened_log(tmp_path) as log:
+        log.change({"assignment.protocol": 11}, Note())
+        assert look() == FinalizedLevels(levels={"assignment.protocol": 11}, epoch=1)

@@ -1,0 +1,51 @@
+import numpy as np
+
+from assignor.placement.racks.bounded import group_arcs, solve_groups
+from assignor.placement.racks.classes import Placement, exchange, lower_bound
+from assignor.placement.state import NOBODY
+
+
+def shedding_group():
+    """Client 0 (rack 0) runs three tasks and may keep one; client 1 (rack 1) takes two."""
+    return Placement(
+        client=np.array([0, 1, 1]),
+        owner=np.array([0, 0, 0]),
+        class_of=np.array([0, 0, 1]),
+        # Class 0 is at home in rack 1, class 1 in rack 0.
+        weight=np.array([[10, 0], [0, 10]]),
+        rack_of=np.array([0, 1]),
+        overlap=1,
+        block_of=np.array([0, 1, 1]),
+    )
+
+
+def test_the_client_that_gives_up_tasks_keeps_those_that_are_at_home_there():
+    placed = solve_groups(shedding_group())
+    assert placed.tolist() == [1, 1, 0]
+    assert shedding_group().cost(placed) == lower_bound(shedding_group()) == 2
+
+
+def test_limits_of_subtopologies_are_kept():
+    placed = solve_groups(shedding_group(), limits=np.array([[1, 0], [1, 2]]))
+    assert placed.tolist() == [0, 1, 1], "task 0 may only be on client 0"
+
+
+def test_exchange_inside_groups_keeps_the_count_of_each():
+    placement = shedding_group()
+    placed = exchange(placement, placement.block_of)
+    assert placed[0] == 0
+    assert sorted(placed[1:].tolist()) == [1, 1]
+
+
+def test_the_size_of_the_graph_is_known_before_it_is_built():
+    nobody = Placement(
+        client=np.array([0, 1]),
+        owner=np.array([NOBODY, NOBODY]),
+        class_of=np.array([0, 0]),
+        weight=np.array([[0, 0]]),
+        rack_of=np.array([0, 1]),
+        overlap=1,
+        block_of=np.array([0, 0]),
+    )
+    assert group_arcs(nobody, None) == 2 + 4
+    assert group_arcs(nobody, np.array([[1, 1]])) == 2 + 8

@@ -1,0 +1,236 @@
+"""The leader's half: versions decided, tasks placed, bad bytes kept from hurting others."""
+
+import pytest
+
+from assignor import (
+    AssignmentConfig,
+    CopartitionMismatch,
+    GroupMember,
+    LeaderKnowledge,
+    LeaderRefused,
+    LeaderSettings,
+    Topology,
+    assign_group,
+    sticky,
+)
+from assignor.topology.tasks import SubtopologyWaits
+from encoding import AssignorError, TaskId, TopicPartition, decode_assignment
+from probing import find_release
+from tests.assignor.rebalance.groups import TOPOLOGY, Group, start
+
+TASKS = [TaskId(0, p) for p in range(6)]
+
+
+def group_of(*names, release="native", **options):
+    group = Group(**options)
+    for name in names:
+        group.join(name, release)
+    return group
+
+
+def test_every_task_runs_on_exactly_one_member_and_loads_are_level():
+    group = group_of("a", "b", "c")
+    group.round("a")
+    assert sorted(group.owners()) == TASKS
+    assert [len(m.held.active) for m in group.members.values()] == [2, 2, 2]
+
+
+def test_task_ids_pair_up_with_sorted_partitions():
+    group = group_of("a")
+    group.round("a")
+    answer = group.last.answers["a"]
+    assert answer.partitions == tuple(TopicPartition("lines", p) for p in range(6))
+    assert answer.assignment.active_tasks == tuple(TASKS)
+
+
+def test_a_joining_member_takes_its_share_and_the_rest_stays():
+    group = group_of("a", "b")
+    group.round("a")
+    before = group.owners()
+    group.join("c")
+    group.round("a")
+    after = group.owners()
+    assert sum(before[task] != after[task] for task in TASKS) == 2
+
+
+def test_standbys_are_on_another_member_with_the_input_partitions():
+    group = group_of("a", "b", config=AssignmentConfig(num_standby_replicas=1))
+    group.round("a")
+    for member in group.members.values():
+        assert not member.held.active.keys() & member.held.standby.keys()
+        for task, partitions in member.held.standby.items():
+            assert partitions == (TopicPartition("lines", task.partition),)
+    assert sorted(t for m in group.members.values() for t in m.held.standby) == TASKS
+
+
+def test_the_host_map_names_who_runs_what():
+    group = Group()
+    group.join("a", endpoint="host-a:1")
+    group.join("b", endpoint="[::1]:2")
+    group.join("c")
+    group.round("a")
+    hosts = group.members["c"].routing.active
+    assert {tuple(host) for host in hosts} == {("host-a", 1), ("::1", 2)}
+    for host, name in zip(sorted(hosts), ("b", "a"), strict=True):
+        assert hosts[host] == tuple(
+            TopicPartition("lines", t.partition) for t in sorted(group.members[name].held.active)
+        )
+
+
+def test_bytes_that_cannot_be_read_quarantine_one_member_and_hurt_nobody():
+    group = group_of("a", "b")
+    group.round("a")
+    kept = (TopicPartition("lines", 0),)
+    garbage = GroupMember(member_id="bad", user_data=b"\x00\x01", owned_partitions=kept)
+    group.round("a", extra=[garbage])
+    assert group.last.answers["bad"].partitions == kept
+    assert "bad" in group.last.quarantined
+    assert [w for w in group.last.warnings if "quarantined bad" in w]
+    assert sorted(group.owners()) == TASKS[1:]
+
+
+def test_an_older_leader_dies_of_bytes_that_it_cannot_read():
+    group = group_of("a", release="3.9")
+    with pytest.raises(LeaderRefused):
+        group.round("a", extra=[GroupMember(member_id="bad", user_data=b"")])
+
+
+def test_a_leader_from_before_probing_dies_of_a_version_it_does_not_know():
+    group = group_of("a", release="0.10.2")
+    group.join("b", "2.0")
+    with pytest.raises(LeaderRefused, match=r"version=3.*upgrade\.from=0\.10\.2"):
+        group.round("a")
+
+
+def test_a_request_to_shut_down_reaches_everybody_with_error_4_and_no_tasks():
+    group = group_of("a", "b")
+    group.round("a")
+    _, data = group.members["b"].subscription(error_code=AssignorError.SHUTDOWN_REQUESTED)
+    settings = group.settings("native")
+    blobs = [
+        GroupMember(member_id="a", user_data=group.members["a"].subscription()[1]),
+        GroupMember(member_id="b", user_data=data),
+    ]
+    answers = assign_group(settings, blobs, {"lines": 6}).answers
+    for answer in answers.values():
+        assert decode_assignment(answer.user_data).error_code == 4
+        assert answer.partitions == ()
+
+
+def test_an_unknown_partition_count_is_a_normal_state_without_an_error():
+    group = group_of("a", partitions=0)
+    received = group.round("a")["a"]
+    assert received.assignment.error_code == 0
+    assert received.failure == ""
+    assert group.last.warnings == ("partition count of lines is not known yet",)
+
+
+def test_topics_that_do_not_fit_are_refused_before_anything_is_sent():
+    topology = (
+        Topology()
+        .add_source("a", topics=["a", "b"])
+        .add_processor("join", parents=["a"])
+        .copartition("a", "b")
+    )
+    settings = LeaderSettings(
+        release=find_release("native"),
+        subtopologies=topology.subtopologies("app"),
+        config=AssignmentConfig(),
+    )
+    blob = GroupMember(member_id="a", user_data=start().subscription()[1])
+    with pytest.raises(CopartitionMismatch):
+        assign_group(settings, [blob], {"a": 1, "b": 2})
+
+
+def raises(state):
+    raise RuntimeError("out of ideas")
+
+
+def forgets(state):
+    assignment = sticky(state)
+    assignment.active[0] = -1
+    return assignment
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sentence"),
+    [(raises, "RuntimeError: out of ideas"), (forgets, "task 0_0 has no active client")],
+)
+def test_a_strategy_that_fails_is_reported_and_replaced(strategy, sentence):
+    group = group_of("a", strategy=strategy)
+    group.round("a")
+    assert sorted(group.owners()) == TASKS
+    assert [w for w in group.last.warnings if sentence in w]
+
+
+def test_a_group_record_over_the_brokers_limit_is_warned_about_with_its_size():
+    group = Group(partitions=300, group_record_limit=20_000)
+    for number in range(12):
+        group.join(f"m{number:02}", "3.9", endpoint=f"host-{number}:1")
+    group.round("m00")
+    (warning,) = group.last.warnings
+    assert "the broker takes 20,000" in warning
+    assert "message.max.bytes" in warning
+
+
+def test_two_threads_of_one_process_share_its_tasks():
+    group = group_of("a", "b")
+    group.members["b"] = start(number=0)
+    group.members["b"].release_name = "native"
+    group.join("c")
+    group.round("a")
+    assert [len(m.held.active) for m in group.members.values()] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("leader", ["2.0.1", "2.3.1"])
+def test_old_leaders_answer_a_future_member_with_nothing_and_the_others_with_what_they_had(leader):
+    group = group_of("a", "b", release=leader)
+    group.settle("a")
+    before = group.owners()
+    group.join("new", "2.5")
+    received = group.round("a")
+    assert received["new"].assignment.active_tasks == ()
+    assert group.owners() == before
+    group.settle("a")
+    assert len(group.members["new"].held.active) == 2
+    assert sorted(group.owners()) == TASKS
+
+
+def test_leaders_of_2_4_hand_a_future_member_what_nobody_has():
+    group = group_of("a", "b", release="2.4")
+    group.settle("a")
+    del group.members["b"]
+    group.join("new", "3.0")
+    group.round("a")
+    assert sorted(group.owners()) == TASKS
+    assert len(group.members["new"].held.active) == 3
+
+
+def test_the_topology_is_read_from_the_settings():
+    assert TOPOLOGY.source_topics("app") == ("lines",)
+
+
+def waiting(*, refused):
+    return LeaderKnowledge(waits={0: SubtopologyWaits(why="no changelog", refused=refused)})
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_subtopology_that_waits_gets_no_tasks_and_the_reason_is_told(refused):
+    group = group_of("a", "b")
+    group.round("a", knowledge=waiting(refused=refused))
+    assert group.owners() == {}
+    assert "subtopology 0 waits: no changelog" in group.last.warnings
+
+
+def test_tasks_that_ran_go_on_when_a_new_leader_has_not_looked_yet():
+    group = group_of("a", "b")
+    group.round("a")
+    group.round("b", knowledge=waiting(refused=False))
+    assert sorted(group.owners()) == TASKS
+
+
+def test_tasks_that_ran_stop_when_their_subtopology_cannot_work():
+    group = group_of("a", "b")
+    group.round("a")
+    group.round("b", knowledge=waiting(refused=True))
+    assert group.owners() == {}

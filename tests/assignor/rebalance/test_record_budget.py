@@ -1,0 +1,222 @@
+"""The budget: what fits is left alone, what does not is stepped down, tasks are never dropped."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignor.rebalance.record_budget import (
+    GROUP_RECORD_LIMIT,
+    MemberBytes,
+    fit_group,
+    protocol_bytes,
+)
+from encoding import TopicPartition, ViewForm
+
+LADDER = tuple(ViewForm)
+
+
+@st.composite
+def groups(draw, most=8):
+    members = []
+    for number in range(draw(st.integers(1, most))):
+        own = draw(st.integers(0, 50))
+        forms = draw(st.sets(st.sampled_from(LADDER), min_size=1))
+        members.append(
+            MemberBytes(
+                member_id=f"m{number}",
+                subscription=draw(st.integers(0, 50)),
+                answer_by_form={
+                    form: own + (0 if form is ViewForm.NONE else draw(st.integers(0, 100)))
+                    for form in LADDER
+                    if form in forms
+                },
+                protocol=draw(st.integers(0, 20)),
+            )
+        )
+    return members
+
+
+def total_of(members, forms, record_bytes=0):
+    return record_bytes + sum(
+        one.subscription + one.protocol + one.answer_by_form[forms[one.member_id]]
+        for one in members
+    )
+
+
+def plain(number, full, **others):
+    by_form = {ViewForm.FULL: full} | {ViewForm(name): size for name, size in others.items()}
+    return MemberBytes(member_id=f"m{number}", subscription=10, answer_by_form=by_form)
+
+
+def test_a_group_that_fits_gets_its_first_forms_without_a_word():
+    members = [plain(n, 100, none=20) for n in range(3)]
+    budget = fit_group(members, limit=330, record_bytes=0)
+    assert budget.form_by_member == dict.fromkeys(("m0", "m1", "m2"), ViewForm.FULL)
+    assert (budget.wanted, budget.total, budget.fits, budget.warning) == (330, 330, True, "")
+
+
+def test_one_byte_too_many_steps_one_member_down_and_says_so():
+    members = [plain(n, 100, delta=60, none=20) for n in range(3)]
+    budget = fit_group(members, limit=329, record_bytes=0)
+    forms = budget.form_by_member
+    assert forms == {"m0": ViewForm.FULL, "m1": ViewForm.FULL, "m2": ViewForm.DELTA}
+    assert budget.total == 290
+    assert budget.warning == (
+        "the group's record needs 330 bytes and the broker takes 329: 1 of 3 members get a delta"
+        " instead of the full view, which makes it 290; raise the broker's message.max.bytes to"
+        " route without gaps"
+    )
+
+
+def test_every_full_view_goes_before_a_delta_does():
+    members = [plain(n, 100, delta=60, reference=30, none=20) for n in range(2)]
+    members.append(
+        MemberBytes(
+            member_id="m2",
+            subscription=10,
+            answer_by_form={ViewForm.DELTA: 99, ViewForm.REFERENCE: 30},
+        )
+    )
+    forms = fit_group(members, limit=249, record_bytes=0).form_by_member
+    assert forms == dict.fromkeys(("m0", "m1", "m2"), ViewForm.DELTA)
+    forms = fit_group(members, limit=248, record_bytes=0).form_by_member
+    assert forms == {"m0": ViewForm.DELTA, "m1": ViewForm.DELTA, "m2": ViewForm.REFERENCE}
+
+
+def test_the_largest_saving_goes_first_and_ties_spare_the_smallest_id():
+    members = [plain(0, 100, none=20), plain(1, 150, none=20), plain(2, 100, none=20)]
+    forms = fit_group(members, limit=379, record_bytes=0).form_by_member
+    assert forms == {"m0": ViewForm.FULL, "m1": ViewForm.NONE, "m2": ViewForm.FULL}
+    forms = fit_group(members, limit=249, record_bytes=0).form_by_member
+    assert forms == {"m0": ViewForm.FULL, "m1": ViewForm.NONE, "m2": ViewForm.NONE}
+
+
+def test_a_lower_form_that_is_not_smaller_is_skipped():
+    members = [plain(0, 100, delta=120, reference=100, none=20)]
+    budget = fit_group(members, limit=50, record_bytes=0)
+    assert budget.form_by_member == {"m0": ViewForm.NONE}
+    assert budget.total == 30
+
+
+def test_own_tasks_alone_may_be_too_much_and_the_sentence_says_what_to_do():
+    members = [plain(n, 1_000_000, none=600_000) for n in range(2)]
+    budget = fit_group(members)
+    assert not budget.fits
+    assert set(budget.form_by_member.values()) == {ViewForm.NONE}
+    assert "2 of 2 members get no view instead of the full view" in budget.warning
+    assert "leaves 1,200,532 bytes, still too many: the broker will refuse" in budget.warning
+    assert f"takes {GROUP_RECORD_LIMIT:,}" in budget.warning
+    assert "run fewer members" in budget.warning
+
+
+def test_an_answer_that_cannot_become_smaller_stays_as_it_is():
+    members = [plain(0, 500), plain(1, 100, none=20)]
+    budget = fit_group(members, limit=10, record_bytes=0)
+    assert budget.form_by_member == {"m0": ViewForm.FULL, "m1": ViewForm.NONE}
+    assert "1 of 2 members get no view" in budget.warning
+    alone = fit_group(members[:1], limit=10, record_bytes=0)
+    assert alone.warning.startswith(
+        "the group's record needs 510 bytes and the broker takes 10, which leaves 510 bytes"
+    )
+
+
+def test_the_room_of_the_record_itself_counts():
+    members = [plain(0, 100, none=20)]
+    assert fit_group(members, limit=110, record_bytes=0).warning == ""
+    assert fit_group(members, limit=110, record_bytes=1).warning != ""
+
+
+def test_no_members_take_only_the_record():
+    budget = fit_group([], limit=512)
+    assert (budget.form_by_member, budget.total, budget.fits) == ({}, 512, True)
+
+
+def test_a_member_without_any_answer_or_given_twice_is_refused():
+    with pytest.raises(ValueError, match="member m0 has no answer"):
+        fit_group([MemberBytes(member_id="m0", subscription=1, answer_by_form={})])
+    with pytest.raises(ValueError, match="given twice"):
+        fit_group([plain(0, 1), plain(0, 2)])
+
+
+@given(groups(), st.integers(0, 1_500), st.integers(0, 100))
+def test_the_total_is_true_and_forms_only_step_down(members, limit, record_bytes):
+    budget = fit_group(members, limit=limit, record_bytes=record_bytes)
+    assert set(budget.form_by_member) == {one.member_id for one in members}
+    assert budget.total == total_of(members, budget.form_by_member, record_bytes)
+    assert budget.total <= budget.wanted
+    assert bool(budget.warning) == (budget.wanted > limit)
+    for one in members:
+        first = min(one.answer_by_form, key=LADDER.index)
+        given_form = budget.form_by_member[one.member_id]
+        assert given_form in one.answer_by_form
+        assert LADDER.index(given_form) >= LADDER.index(first)
+        assert one.answer_by_form[given_form] <= one.answer_by_form[first]
+
+
+@given(groups(most=4), st.integers(0, 700))
+def test_it_fits_whenever_stepping_down_can_make_it_fit(members, limit):
+    budget = fit_group(members, limit=limit, record_bytes=0)
+    smallest = sum(one.subscription + one.protocol + smallest_answer(one) for one in members)
+    assert budget.fits == (smallest <= limit)
+
+
+def smallest_answer(member):
+    """The least that a member can be stepped down to, one smaller form after another."""
+    return min(member.answer_by_form.values())
+
+
+@given(groups(most=4), st.integers(0, 700), st.integers(1, 300))
+def test_not_one_member_is_stepped_down_in_vain(members, limit, more):
+    """Whatever is given to members when there is more room would not have fitted here."""
+    tight = fit_group(members, limit=limit, record_bytes=0)
+    loose = fit_group(members, limit=limit + more, record_bytes=0)
+    if loose.form_by_member != tight.form_by_member:
+        assert loose.total > limit
+
+
+@given(groups(), st.integers(0, 1_500), st.randoms(use_true_random=False))
+def test_the_order_of_members_does_not_matter(members, limit, random):
+    shuffled = list(members)
+    random.shuffle(shuffled)
+    assert fit_group(members, limit=limit) == fit_group(shuffled, limit=limit)
+
+
+@given(groups(), st.integers(0, 1_500), st.integers(0, 300))
+def test_more_room_never_means_a_lower_form(members, limit, more):
+    tight = fit_group(members, limit=limit, record_bytes=0).form_by_member
+    loose = fit_group(members, limit=limit + more, record_bytes=0).form_by_member
+    assert all(LADDER.index(loose[name]) <= LADDER.index(tight[name]) for name in tight)
+
+
+def test_the_protocol_is_estimated_from_above():
+    """Against the bytes as the protocol lays them out, written here by hand."""
+    topic, member = "orders", "app-1-" + "0" * 36
+    partitions = [TopicPartition(topic, n) for n in range(3)]
+    topic_partitions = 4 + (2 + len(topic)) + 4 + 3 * 4
+    subscription = 2 + (4 + 2 + len(topic)) + 4 + topic_partitions + 4 + (2 + len("rack-1"))
+    assignment = 2 + topic_partitions + 4
+    names = [member, "app-1", "/10.0.0.1", "static-1"]
+    entry = sum(2 + len(name) for name in names) + 4 + 4 + 4 + 4
+    exact = subscription + assignment + entry
+    estimated = protocol_bytes(
+        topics=[topic],
+        partitions=partitions,
+        member_id=member,
+        group_instance_id="static-1",
+        rack="rack-1",
+    )
+    assert exact <= estimated <= exact + 40
+
+
+@pytest.mark.parametrize(("topics", "counts"), list(product((1, 3), (0, 7))))
+def test_the_protocol_grows_with_topics_and_partitions(topics, counts):
+    names = [f"topic-{n}" for n in range(topics)]
+    partitions = [TopicPartition(name, n) for name in names for n in range(counts)]
+    base = protocol_bytes(topics=(), partitions=(), member_id="m")
+    listed = topics * (2 + 7)
+    held = topics * ((2 + 7) + 4 + 4 * counts) if counts else 0
+    assert protocol_bytes(topics=names, partitions=partitions, member_id="m") == (
+        base + listed + 2 * held
+    )

@@ -1,0 +1,178 @@
+"""A user's strategy that fails: tasks stay, it is said, and it is asked again after a while."""
+
+import numpy as np
+import pytest
+
+from assignor import (
+    AssignmentConfig,
+    ClientInput,
+    GroupMember,
+    LeaderKnowledge,
+    TaskAssignment,
+    assign_group,
+    group_state,
+    identity,
+    sticky,
+    validate,
+)
+from assignor.placement import LAG_RUNNING
+from assignor.rebalance.strategy_attempts import (
+    FIRST_BACKOFF_MS,
+    LAST_BACKOFF_MS,
+    NO_FAILURES,
+    StrategyFailures,
+    attempt,
+)
+from encoding import TaskId, decode_assignment
+from probing import NO_REBALANCE
+from tests.assignor.rebalance.groups import Group
+
+TASKS = [TaskId(0, n) for n in range(6)]
+
+
+def group():
+    """Six tasks, five of them on a; b is new and c has a copy of one."""
+    mine = frozenset(TASKS[:5])
+    return group_state(
+        tasks=TASKS,
+        stateful_tasks=TASKS,
+        clients=[
+            ClientInput(process_id="a", active_tasks=mine, lags=dict.fromkeys(mine, LAG_RUNNING)),
+            ClientInput(process_id="b"),
+            ClientInput(process_id="c", lags={TASKS[0]: 5}),
+        ],
+        config=AssignmentConfig(num_standby_replicas=1),
+        end_offset_sums=dict.fromkeys(TASKS, 10**6),
+    )
+
+
+def failing(state):
+    raise ZeroDivisionError("by nothing")
+
+
+def test_a_strategy_that_works_is_believed_and_leaves_nothing_to_remember():
+    tried = attempt(sticky, group(), before=NO_FAILURES, now_ms=7)
+    assert tried.assignment.active.tolist() == sticky(group()).active.tolist()
+    assert tried.failures == NO_FAILURES
+    assert tried.warnings == ()
+
+
+def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
+    state = group()
+    tried = attempt(failing, state, before=NO_FAILURES, now_ms=1_000)
+    assert tried.assignment.active.tolist()[:5] == [0] * 5
+    assert tried.assignment.standbys == ((0, 2),)
+    assert tried.assignment.active[5] != 0
+    assert tried.failures == StrategyFailures(
+        count=1,
+        retry_at_ms=1_000 + FIRST_BACKOFF_MS,
+        why="the strategy failed, ZeroDivisionError: by nothing",
+    )
+    [said] = tried.warnings
+    assert "ZeroDivisionError: by nothing (once); tasks stay" in said
+    assert said.endswith("asked again in 10 s")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda _: TaskAssignment(active=np.array([0])), "active has shape"),
+        (lambda _: TaskAssignment(active=np.full(6, 9)), "has no active client"),
+        (lambda _: TaskAssignment(active=np.zeros(6)), "given as float64; give whole numbers"),
+        (
+            lambda _: TaskAssignment(active=np.zeros(6, dtype=int), standbys=((1, 1.0),)),
+            "int64, float; give whole numbers",
+        ),
+        (
+            lambda _: TaskAssignment(active=np.zeros(6, dtype=int), standbys=((1, 0),)),
+            "two copies",
+        ),
+        (lambda _: None, "AttributeError"),
+        (lambda: None, "TypeError"),
+    ],
+)
+def test_an_answer_that_breaks_a_rule_counts_as_a_failure(answer, said):
+    tried = attempt(answer, group(), before=NO_FAILURES, now_ms=0)
+    assert tried.failures.count == 1
+    assert said in tried.warnings[0]
+    assert validate(group(), tried.assignment) == ()
+
+
+def test_it_is_not_asked_before_its_back_off_has_passed_and_is_asked_then():
+    asked = []
+
+    def strategy(state):
+        asked.append(1)
+        return failing(state)
+
+    first = attempt(strategy, group(), before=NO_FAILURES, now_ms=0).failures
+    early = attempt(strategy, group(), before=first, now_ms=first.retry_at_ms - 1)
+    assert (len(asked), early.failures) == (1, first)
+    assert "asked again in 1 s" in early.warnings[0]
+    late = attempt(strategy, group(), before=first, now_ms=first.retry_at_ms)
+    assert (len(asked), late.failures.count) == (2, 2)
+    assert "(2 times in a row)" in late.warnings[0]
+
+
+def test_the_back_off_doubles_up_to_ten_minutes_and_ends_with_success():
+    failures, now_ms, waits = NO_FAILURES, 0, []
+    for _ in range(60):
+        failures = attempt(failing, group(), before=failures, now_ms=now_ms).failures
+        waits.append(failures.retry_at_ms - now_ms)
+        now_ms = failures.retry_at_ms
+    assert waits[:4] == [FIRST_BACKOFF_MS * n for n in (1, 2, 4, 8)]
+    assert set(waits[7:]) == {LAST_BACKOFF_MS}
+    assert attempt(identity, group(), before=failures, now_ms=now_ms).failures == NO_FAILURES
+
+
+class Fragile:
+    """Works, but for as long as it is told to fail."""
+
+    fails = False
+
+    def __call__(self, state):
+        return failing(state) if self.fails else sticky(state)
+
+
+def round_of(group, knowledge):
+    blobs = [
+        GroupMember(member_id=name, user_data=member.subscription()[1])
+        for name, member in group.members.items()
+    ]
+    answer = assign_group(group.settings("native"), blobs, {"lines": 6}, knowledge=knowledge)
+    for name, member in group.members.items():
+        one = answer.answers[name]
+        member.receive(one.partitions, one.user_data, now_ms=knowledge.now_ms)
+    return answer
+
+
+def test_a_leader_keeps_the_assignment_asks_for_a_follow_up_and_recovers():
+    strategy = Fragile()
+    group = Group(strategy=strategy)
+    for name in ("a", "b", "c"):
+        group.join(name)
+    round_of(group, LeaderKnowledge(leader_id="a"))
+    before = group.owners()
+    strategy.fails = True
+    group.join("d")
+    failed = round_of(group, LeaderKnowledge(leader_id="a", now_ms=50_000))
+    assert group.owners() == before
+    assert failed.failures.count == 1
+    assert [w for w in failed.warnings if "asked again in 10 s" in w]
+    looks = {m: decode_assignment(a.user_data).next_rebalance_ms for m, a in failed.answers.items()}
+    assert looks.pop("a") == failed.failures.retry_at_ms == 60_000
+    assert set(looks.values()) == {NO_REBALANCE}
+    strategy.fails = False
+    early = round_of(group, LeaderKnowledge(leader_id="a", now_ms=55_000, failures=failed.failures))
+    assert group.owners() == before
+    again = round_of(group, LeaderKnowledge(leader_id="a", now_ms=60_000, failures=early.failures))
+    assert again.failures == NO_FAILURES
+    assert len(group.members["d"].held.active) > 0
+
+
+def test_a_leader_that_cannot_ask_for_follow_ups_keeps_the_assignment_all_the_same():
+    group = Group(strategy=failing)
+    group.join("a")
+    answer = round_of(group, LeaderKnowledge())
+    assert sorted(group.owners()) == TASKS
+    assert decode_assignment(answer.answers["a"].user_data).next_rebalance_ms == NO_REBALANCE

@@ -1,0 +1,344 @@
+"""How the three programs behave at their edges: pipes, terminals, Ctrl-C, shells, old locales.
+
+Real processes; every wait is for something that is seen, with half a minute and more for it.
+"""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from docs.generators.commands import PROGRAMS as COMMANDS
+from spark_assign.cli.session import find_java
+from spark_assign.tables.errors import SparkUnavailable
+
+JOIN = Path(__file__).parent / "assignor" / "problems" / "join.jsonl"
+PROGRAMS = {
+    "assignor": "assignor.cli",
+    "rolling-bounce": "system_tests.cli.main",
+    "spark-assign": "spark_assign.cli.main",
+}
+# Something of each that ends soon, and needs no broker and no JVM.
+QUICK = {
+    "assignor": ("assign", "--problem", str(JOIN)),
+    "rolling-bounce": ("plan", "--from", "3.9", "--to", "native"),
+    "spark-assign": ("batch", "--help"),
+}
+WAIT_S = 100
+pytestmark = pytest.mark.timeout(150)
+STYLE = re.compile(rb"\x1b\[[0-9;]*m")
+
+every_program = pytest.mark.parametrize("program", PROGRAMS)
+
+
+def argv(program, *words):
+    code = f"from {PROGRAMS[program]} import main; main(prog_name={program!r})"
+    return [sys.executable, "-c", code, *words]
+
+
+def environment(**more):
+    plain = {name: value for name, value in os.environ.items() if name not in COLOUR}
+    return plain | {"TERM": "xterm-256color", "COLUMNS": "100"} | more
+
+
+COLOUR = {"NO_COLOR", "FORCE_COLOR", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "LANG"}
+
+
+def run(program, *words, **settings):
+    told = {"capture_output": True, "timeout": WAIT_S, "env": environment()} | settings
+    return subprocess.run(argv(program, *words), check=False, **told)
+
+
+def on_a_terminal(arguments, *, env, press=None, wait_s=WAIT_S):
+    """Exit status and output of a process; where `press[0]` is seen, `press[1]` is typed."""
+    child, terminal = pty.fork()
+    if not child:
+        os.execve(arguments[0], arguments, env)  # noqa: S606 the child of the fork
+    seen, ends = b"", time.monotonic() + wait_s
+    try:
+        while time.monotonic() < ends:
+            if not select.select([terminal], [], [], 1)[0]:
+                continue
+            try:
+                read = os.read(terminal, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not read:
+                break
+            seen += read
+            if press is not None and press[0] in seen:
+                os.write(terminal, press[1])
+                press = None
+        else:
+            os.kill(child, 9)
+    finally:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(terminal)
+    return status, seen
+
+
+@every_program
+def test_a_reader_that_has_left_is_nobodys_fault(program):
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = run(
+        program, *QUICK[program], capture_output=False, stdout=writes, stderr=subprocess.PIPE
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@every_program
+def test_a_closed_output_is_said_before_anything_is_done(program):
+    shell = ["sh", "-c", 'exec "$0" "$@" >&-', *argv(program, *QUICK[program])]
+    done = subprocess.run(
+        shell, capture_output=True, timeout=WAIT_S, env=environment(), check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.decode().startswith(f"{program}: standard output is closed; ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@every_program
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_one_sentence(program):
+    with Path("/dev/full").open("w") as full:
+        done = run(
+            program, *QUICK[program], capture_output=False, stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.returncode == 3
+    assert done.stderr.decode().startswith(f"{program}: ")
+    assert b"No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@every_program
+def test_without_stderr_the_answer_is_given_all_the_same(program):
+    shell = ["sh", "-c", 'exec "$0" "$@" 2>&-', *argv(program, *QUICK[program])]
+    done = subprocess.run(
+        shell, capture_output=True, timeout=WAIT_S, env=environment(), check=False
+    )
+    assert done.returncode == 0
+    assert done.stdout
+
+
+@every_program
+@pytest.mark.parametrize(("locale", "encoding"), [("C", "ascii"), ("POSIX", "latin-1")])
+def test_old_terminals_and_locales_get_what_they_can_show(program, locale, encoding):
+    env = environment(LC_ALL=locale, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    done = run(program, *QUICK[program], env=env)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (b"##" in done.stdout) is (program == "assignor")  # bars, with what there is
+
+
+@every_program
+def test_a_pipe_gets_no_colour(program):
+    done = run(program, *QUICK[program])
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert "█".encode() in done.stdout or program != "assignor"
+
+
+@every_program
+def test_no_color_is_respected_on_a_terminal(program):
+    status, seen = on_a_terminal(argv(program, *QUICK[program]), env=environment(NO_COLOR="1"))
+    assert status == 0
+    assert STYLE.findall(seen) == []
+
+
+def test_a_terminal_gets_colour_and_a_frame():
+    status, seen = on_a_terminal(argv("assignor", *QUICK["assignor"]), env=environment())
+    assert status == 0
+    assert STYLE.findall(seen)
+    _, framed = on_a_terminal(
+        argv("assignor", "negotiate", "--members", "10/11,11/11"), env=environment(NO_COLOR="1")
+    )
+    assert "┃".encode() in framed
+
+
+def test_a_wide_table_is_not_cut_in_a_pipe(tmp_path):
+    group = json.loads(JOIN.read_text().splitlines()[0])
+    racks = [letter * 90 for letter in "rst"]
+    for number, client in enumerate(group["clients"].values()):
+        client["rack"] = racks[number % len(racks)]
+    file = tmp_path / "wide.jsonl"
+    file.write_text(json.dumps(group) + "\n")
+    told = run("assignor", "assign", "--problem", str(file)).stdout.decode()
+    assert [rack for rack in racks[: len(group["clients"])] if rack not in told] == []
+
+
+def test_ctrl_c_ends_a_command_that_reads_with_one_line():
+    words = argv("assignor", "assign", "--problem", "-", "--format", "json")
+    line = JOIN.read_text().splitlines()[0]
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    )
+    with process:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+        assert '"clients"' in process.stdout.readline()  # it reads the next one now
+        process.send_signal(2)
+        assert process.wait(WAIT_S) == 130
+        assert process.stderr.read() == "assignor: interrupted.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ctrl_c_ends_a_command_with_workers_with_one_line():
+    words = argv("rolling-bounce", "simulate", "--seeds", "1000000", "--workers", "2")
+    pressed = (b"0%  ", b"\x03")  # while workers work
+    status, seen = on_a_terminal(words, env=environment(), press=pressed)
+    assert status == 130, seen
+    assert b"rolling-bounce: interrupted.\r\n" in seen
+    assert b"Traceback" not in seen
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ctrl_c_ends_a_spark_job_with_one_line_and_leaves_nothing(tmp_path, java):
+    words = argv("spark-assign", "simulate", "--seeds", "1000000", "--cores", "1", "--out")
+    words.append(str(tmp_path / "out"))
+    status, seen = on_a_terminal(
+        words, env=environment(), press=(b"Spark tasks", b"\x03"), wait_s=240
+    )
+    assert status == 130, seen
+    assert b"spark-assign: interrupted.\r\n" in seen
+    assert b"Traceback" not in seen
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def java():
+    try:
+        return find_java()
+    except SparkUnavailable as error:
+        pytest.skip(str(error))
+
+
+def completed(tmp_path, program, words):
+    """What bash completes, by the lines that the program prints for it."""
+    binary = tmp_path / program
+    binary.write_text(f"#!{sys.executable}\nfrom {PROGRAMS[program]} import main\nmain()\n")
+    binary.chmod(0o755)
+    function = f"_{program.replace('-', '_')}_completion"
+    script = (
+        f'eval "$({program} completion bash)"; COMP_WORDS=({program} {" ".join(words)} "");'
+        f" COMP_CWORD={len(words) + 1}; {function} {program};"
+        ' printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    env = environment(PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=WAIT_S, env=env, check=False
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "expected"),
+    [
+        ("assignor", ["assign", "--strategy"], {"sticky", "high_availability"}),
+        ("rolling-bounce", ["plan", "--from"], {"3.9", "3.9.1", "native", "next"}),
+        ("spark-assign", [], {"batch", "whatif", "completion"}),
+    ],
+)
+def test_bash_completes(tmp_path, program, words, expected):
+    assert expected <= set(completed(tmp_path, program, words))
+
+
+def asked(program, words):
+    """What a program answers a shell behind these words."""
+    command = next(one for one in COMMANDS if one.name == program)
+    variables = {
+        f"_{program.replace('-', '_').upper()}_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"{program} {words} ",
+        "COMP_CWORD": str(len(words.split()) + 1),
+    }
+    told = CliRunner(env=variables).invoke(command, []).stdout
+    return [tuple(line.split(",", 1)) for line in told.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "expected"),
+    [
+        ("assignor", "", {"assign", "completion", "inspect", "features"}),
+        ("assignor", "features", {"describe", "upgrade-all"}),
+        ("assignor", "negotiate --release", {"2.3", "2.3.1", "native"}),
+        ("rolling-bounce", "", {"live", "plan", "simulate"}),
+        ("rolling-bounce", "simulate --to", {"4.1", "native"}),
+        ("rolling-bounce", "matrix --from", {"0.10.0", "incompatible"}),
+        ("spark-assign", "simulate --from", {"3.1", "native"}),
+        ("spark-assign", "batch --strategy", {"sticky", "high_availability"}),
+        ("spark-assign", "completion", {"bash", "zsh", "fish"}),
+    ],
+)
+def test_commands_releases_and_strategies_are_completed(program, words, expected):
+    assert {("plain", word) for word in expected} <= set(asked(program, words))
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "kind"),
+    [
+        ("assignor", "assign --problem", "file"),
+        ("assignor", "features describe --directory", "dir"),
+        ("rolling-bounce", "simulate --report", "file"),
+        ("spark-assign", "batch --in", "file"),
+        ("spark-assign", "batch --out", "dir"),
+    ],
+)
+def test_files_and_folders_are_left_to_the_shell(program, words, kind):
+    assert asked(program, words)[0][0] == kind
+
+
+@every_program
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_their_lines(program, shell):
+    command = next(one for one in COMMANDS if one.name == program)
+    told = CliRunner().invoke(command, ["completion", shell]).stdout
+    assert f"{program.replace('-', '_').upper()}_COMPLETE={shell}_complete" in told
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "status", "said"),
+    [
+        ("assignor", "asign", 2, "no such command 'asign'; did you mean assign?"),
+        ("assignor", "assign --problm x", 2, "no such option --problm; did you mean --problem?"),
+        ("assignor", "assign --problem {tmp}/none", 2, "No such file or directory"),
+        ("assignor", "assign --problem {tmp}", 2, "Is a directory"),
+        ("assignor", "explain --problem {empty}", 2, "no group in the file"),
+        ("assignor", "diff --problem {empty}", 2, "no group in the file"),
+        ("assignor", "size --problem {empty}", 2, "line 1, column 1"),
+        ("assignor", "negotiate --members 1", 2, "member 1 is '1'"),
+        ("assignor", "negotiate --members 2/2 --release 2.33", 2, "the nearest known releases are"),
+        ("assignor", "assign --problem {empty} --strategy stick", 2, "sticky"),
+        ("assignor", "assign --problem {join} --config num=1", 2, "num_standby_replicas"),
+        ("rolling-bounce", "plan --from 3.99 --to native", 2, "the nearest known releases are"),
+        ("rolling-bounce", "plan --problem {tmp} --to native", 2, "is a directory"),
+        ("rolling-bounce", "plan --problem {empty} --to native", 2, "JSON"),
+        ("rolling-bounce", "simulat", 2, "did you mean simulate?"),
+        ("rolling-bounce", "simulate --seed x", 2, "'x' is not a valid integer"),
+        ("rolling-bounce", "simulate --faults al", 2, "al"),
+        ("spark-assign", "whatiff", 2, "did you mean whatif?"),
+        ("spark-assign", "batch --in x", 2, "missing option '--out'"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(program, words, status, said, tmp_path):
+    empty = tmp_path / "empty"
+    empty.write_text("")
+    command = next(one for one in COMMANDS if one.name == program)
+    done = CliRunner().invoke(command, words.format(tmp=tmp_path, empty=empty, join=JOIN).split())
+    assert (done.exit_code, done.stdout) == (status, "")
+    assert done.stderr.startswith(program)
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,56 @@
+"""The rows: well formed, and equal to what was measured at the published releases."""
+
+import pytest
+
+from probing import RELEASES, find_release
+from probing.releases import rows as data
+from probing.releases.table import parse_order
+from tests.encoding.golden_files import LATEST
+
+NAMES = {release.name for release in RELEASES}
+
+
+@pytest.mark.parametrize(("name", "latest"), LATEST.items())
+def test_the_latest_version_is_the_constant_of_the_published_jar(name, latest):
+    assert find_release(name).latest_version == latest
+
+
+def test_every_row_starts_at_a_release_that_exists():
+    tables = (
+        data.LATEST_VERSION_SINCE,
+        data.LEADER_MODEL_SINCE,
+        data.MEMBER_MODEL_SINCE,
+        data.UPGRADE_FROM_SINCE,
+        data.ONE_WAY_FORMATS,
+        data.CRASHING_VALUES,
+    )
+    assert {row[0] for table in tables for row in table} <= NAMES
+    issues = {name for issue in data.ISSUES for name in (issue.since, *issue.fixed_in)}
+    assert issues <= NAMES
+
+
+def test_every_row_of_a_table_stands_after_the_one_before():
+    for table in (
+        data.LATEST_VERSION_SINCE,
+        data.LEADER_MODEL_SINCE,
+        data.MEMBER_MODEL_SINCE,
+        data.UPGRADE_FROM_SINCE,
+    ):
+        orders = [parse_order(row[0]) for row in table]
+        assert orders == sorted(orders)
+
+
+def test_a_version_rises_by_what_a_release_brought_and_never_falls():
+    versions = [version for _, version, _ in data.LATEST_VERSION_SINCE]
+    assert versions == sorted(set(versions))
+
+
+def test_an_issue_has_one_row_and_a_sentence():
+    ids = [issue.id for issue in data.ISSUES]
+    assert len(ids) == len(set(ids))
+    assert all(issue.summary and issue.fixed_in for issue in data.ISSUES)
+
+
+def test_every_published_patch_has_its_row():
+    assert len(NAMES - {"native", "next", "incompatible"}) == 78
+    assert {"3.3.0", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1"} <= NAMES

@@ -1,0 +1,76 @@
+"""ARCHITECTURE.md is true: its paths and names exist, and it gives each dependency its reason."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from assignor import ConfigError
+from encoding import DecodeError, EncodeError, RebalanceError
+from spark_assign.tables.errors import BadTable
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "ARCHITECTURE.md").read_text()
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+ROOMS = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
+# Of the modules beside the assignor's rooms, those that log, or serve a scraper on a thread.
+WITH_IO = {"observe", "observe_logging", "observe_prometheus"}
+
+SECTIONS = re.split(r"^#{2,3} (.+)$", PAGE, flags=re.MULTILINE)
+TEXT_BY_SECTION = {"": SECTIONS[0], **dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))}
+SAID = [
+    (section, said)
+    for section, text in TEXT_BY_SECTION.items()
+    for said in re.findall(r"(?<!`)`([^`\n]+)`", text)
+]
+PATHS = [one for one in SAID if re.fullmatch(r"[\w*/]+\.py|[\w/]+/", one[1])]
+NAMES = [
+    found[1]
+    for _, said in SAID
+    if (found := re.fullmatch(r"([A-Z][a-z]\w+|[a-z]+_[a-z_]+)(?:\(.*\))?", said))
+]
+
+
+@pytest.mark.parametrize(("section", "path"), PATHS)
+def test_every_path_exists_from_the_root_or_in_the_room_of_its_section(section, path):
+    rooms = (section,) if section in ROOMS else ROOMS
+    places = [ROOT, *(ROOT / room for room in rooms)]
+    assert any(list(place.glob(path)) for place in places)
+
+
+def test_every_name_is_defined():
+    sources = "\n".join(
+        p.read_text() for room in ROOMS for p in sorted((ROOT / room).rglob("*.py"))
+    )
+    defined = set(re.findall(r"^\s*(?:class |(?:async )?def )?(\w+)\b", sources, re.MULTILINE))
+    assert [name for name in NAMES if name not in defined | set(ROOMS)] == []
+
+
+def test_one_rebalance_is_followed_from_the_join_to_the_tasks():
+    [tour] = [t for title, t in TEXT_BY_SECTION.items() if title.startswith("One rebalance")]
+    assert len(re.findall(r"^\d+\. \*\*", tour, re.MULTILINE)) == 11
+    assert all(re.search(r"`[\w/]+\.py`", step) for step in re.split(r"^\d+\. ", tour)[1:])
+
+
+def test_every_dependency_has_its_reason():
+    project = SETTINGS["project"]
+    asked = [*SETTINGS["build-system"]["requires"], *project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        asked += extra
+    wanted = {re.match(r"[\w-]+", one)[0] for one in asked}
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|", TEXT_BY_SECTION[SECTIONS[-2]], re.MULTILINE)
+    told = {name for row in rows[2:] for name in re.sub(r"\(.*?\)", "", row).split(", ")}
+    assert {name.strip() for name in told} == wanted
+
+
+def test_the_assignor_has_no_module_that_may_do_io_unseen():
+    contracts = SETTINGS["tool"]["importlinter"]["contracts"]
+    [core] = [one for one in contracts if one["name"] == "the assignor's core does no I/O"]
+    modules = {path.stem for path in (ROOT / "assignor").glob("[a-z]*.py")}
+    assert {f"assignor.{name}" for name in modules - WITH_IO} <= set(core["source_modules"])
+
+
+@pytest.mark.parametrize("kind", [BadTable, ConfigError, DecodeError, EncodeError])
+def test_errors_of_ours_have_one_root(kind):
+    assert issubclass(kind, RebalanceError)

@@ -1,0 +1,135 @@
+"""A live group above the threshold: the leader asks, Spark plans, the group takes the plan."""
+
+import threading
+import time
+from contextlib import closing
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner
+from kafka import KafkaConsumer
+
+from assignor import Topology
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.stores import OffloadedPlans, PlanStore
+from spark_assign.cli.main import main
+from system_tests.broker import BrokerConfig, running_broker
+
+pytestmark = [
+    pytest.mark.loop,
+    pytest.mark.timeout(300),
+    # kafka-python leaves the sockets of connections that broke to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+PARTITIONS = 8
+GROUP = "word-count"
+
+
+def topology():
+    return (
+        Topology()
+        .add_source("words", topics=["words"])
+        .add_processor("count", parents=["words"])
+        .add_state_store("counts", processors=["count"])
+    )
+
+
+class Member(threading.Thread):
+    """A stream thread of its own process: it polls, and tells what it was given."""
+
+    def __init__(self, broker, number, store):
+        super().__init__(daemon=True)
+        self.assignor = StreamsAssignor(
+            topology(),
+            application_id=GROUP,
+            process_id=UUID(int=number),
+            strategy=OffloadedPlans(store, group=GROUP, tasks_at_least=PARTITIONS),
+            observer=self.see,
+        )
+        self.warnings = []
+        self.consumer = KafkaConsumer(
+            "words",
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id=GROUP,
+            partition_assignment_strategy=[self.assignor],
+            session_timeout_ms=10_000,
+            heartbeat_interval_ms=200,
+            enable_auto_commit=False,
+        )
+        self.assignor.attach(self.consumer)
+        self.ended = threading.Event()
+        self.start()
+
+    def see(self, observation):
+        self.warnings += getattr(observation, "warnings", ())
+
+    def run(self):
+        while not self.ended.is_set():
+            self.consumer.poll(timeout_ms=1_000)
+
+    def tasks(self):
+        return sorted(task.partition for task in self.assignor.tasks.active)
+
+    def rejoin(self):
+        """As the follow-up timer does when it fires."""
+        self.consumer._coordinator.request_rejoin()
+
+    def close(self):
+        self.ended.set()
+        self.join()
+        self.assignor.close()
+        self.consumer.close()
+
+
+def wait_for(condition, what, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def test_group_takes_the_plan_that_spark_made_of_the_leaders_snapshot(spark, tmp_path):
+    store = PlanStore(tmp_path / "plans")
+    with (
+        running_broker(BrokerConfig(topics={"words": PARTITIONS})) as broker,
+        closing(Member(broker, 1, store)) as first,
+    ):
+        wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member runs everything")
+        with closing(Member(broker, 2, store)) as second:
+            wait_for(lambda: snapshot_clients(store) == 2, "the leader wants a plan for two")
+            # Nothing waits for it: the group goes on with what it has.
+            wait_for(lambda: len(first.tasks()) == PARTITIONS, "the first member goes on")
+            assert second.tasks() == []
+
+            where = [
+                "--store",
+                str(store.directory),
+                "--name",
+                GROUP,
+                "--out",
+                str(tmp_path / "out"),
+            ]
+            done = CliRunner().invoke(main, ["group", *where, "--strategy", "sticky"])
+            assert done.exit_code == 0, done.stderr
+            assert done.stdout.startswith(f"{PARTITIONS} tasks placed on 2 clients")
+
+            first.rejoin()
+            half = PARTITIONS // 2
+            wait_for(lambda: len(first.tasks()) == len(second.tasks()) == half, "the plan is taken")
+            assert sorted(first.tasks() + second.tasks()) == list(range(PARTITIONS))
+            planned = store.read_plan(GROUP).assignment.active.tolist()
+            assert second.tasks() == [p for p in range(PARTITIONS) if planned[p] == 1]
+
+            # A cut file is refused, and what runs stays where it is.
+            path = store.plan_path(GROUP)
+            path.write_bytes(path.read_bytes()[:-7])
+            before = first.tasks()
+            generation = broker.groups()[GROUP].generation
+            first.rejoin()
+            wait_for(lambda: broker.groups()[GROUP].generation > generation, "a rebalance")
+            wait_for(lambda: first.tasks() == before, "the first member keeps its tasks")
+
+
+def snapshot_clients(store):
+    snapshot = store.read_snapshot(GROUP)
+    return 0 if snapshot is None else len(snapshot.state.clients)

@@ -1,0 +1,121 @@
+"""Large groups out of a batch, sizes in balance, and a job that is killed in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from assignor import TaskAssignment, read_problem, validate
+from benchmarks.make_problem import make_problem
+from spark_assign.cli.main import main
+from spark_assign.tables.balance import SizeClass, partitions_of
+from spark_assign.tables.convert import group_batch
+
+
+def problem(tasks, seed, clients=5):
+    made = make_problem(clients=clients, tasks=tasks, standbys=1, seed=seed)
+    return made | {"name": f"group-{seed}"}
+
+
+def write(path, problems):
+    states = [(one["name"], read_problem(one).state) for one in problems]
+    pq.write_table(pa.Table.from_batches([group_batch(states)]), path)
+
+
+def placed(state, clients):
+    """A row of plans as an assignment."""
+    index = {str(task): number for number, task in enumerate(state.tasks)}
+    active, standbys = state.owner.copy(), []
+    active[:] = -1
+    for number, name in enumerate(state.clients):
+        for task in clients[name]["active"]:
+            active[index[task]] = number
+        copies = [*clients[name]["standby"], *clients[name]["warmup"]]
+        standbys += [(index[task], number) for task in copies]
+    return TaskAssignment(active=active, standbys=tuple(sorted(standbys)))
+
+
+def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_path):
+    problems = [problem(12, 1), problem(60, 2), problem(12, 3)]
+    gone = next(iter(problems[1]["clients"]))
+    del problems[1]["clients"][gone]
+    write(tmp_path / "groups.parquet", problems)
+    arguments = ["--in", f"{tmp_path}/groups.parquet", "--out", f"{tmp_path}/plans"]
+    result = CliRunner().invoke(
+        main, ["batch", *arguments, "--huge-tasks", "40", "--format", "json"]
+    )
+    assert result.exit_code == 0, result.stderr
+    summary = json.loads(result.stdout)
+    assert (summary["groups"], summary["huge"], summary["tasks"]) == (3, 1, 84)
+    rows = {row.name: row for row in spark.read.parquet(f"{tmp_path}/plans").collect()}
+    assert sorted(rows) == ["group-1", "group-2", "group-3"]
+    for one in problems:
+        state = read_problem(one).state
+        clients = {name: held.asDict() for name, held in rows[one["name"]].clients.items()}
+        assert sorted(clients) == list(state.clients)
+        assert validate(state, placed(state, clients)) == ()
+
+
+def test_partitions_share_the_work_and_the_largest_come_first():
+    classes = (
+        SizeClass(power=14, groups=2, work=40_000, tasks_max=30_000),
+        SizeClass(power=8, groups=300, work=80_000, tasks_max=400),
+        SizeClass(power=5, groups=100, work=3_000, tasks_max=40),
+        SizeClass(power=4, groups=10, work=160, tasks_max=2),
+    )
+    places, total = partitions_of(classes, 12)
+    assert places[14] == (0, 2)
+    assert places[8] == (2, 8)
+    # Small classes share one partition.
+    assert places[5] == (10, 1)
+    assert places[4] == (10, 1)
+    assert total == 11
+
+
+@pytest.mark.parametrize("wanted", [1, 7, 100])
+def test_every_class_has_a_partition(wanted):
+    classes = tuple(
+        SizeClass(power=p, groups=3, work=3 * 2**p, tasks_max=2**p) for p in range(16, 3, -1)
+    )
+    places, total = partitions_of(classes, wanted)
+    assert set(places) == {one.power for one in classes}
+    assert all(start + count <= total for start, count in places.values())
+    assert partitions_of((), wanted) == ({}, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_job_killed_in_the_middle_leaves_nothing_and_runs_again(spark, tmp_path):
+    write(tmp_path / "groups.parquet", [problem(200, seed, clients=20) for seed in range(40)])
+    arguments = ["batch", "--in", f"{tmp_path}/groups.parquet", "--out", f"{tmp_path}/plans"]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "spark_assign.cli.main", *arguments, "--cores", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    partial = tmp_path / "_plans.partial" / "_all"
+    deadline = time.monotonic() + 200
+    while not partial.exists():
+        assert job.poll() is None, job.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.communicate()
+    assert not (tmp_path / "plans").exists()
+    assert partial.exists()
+    again = CliRunner().invoke(main, arguments)
+    assert again.exit_code == 0, again.stderr
+    assert spark.read.parquet(f"{tmp_path}/plans").count() == 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["groups.parquet", "plans"]
+    assert sorted(p.name for p in (tmp_path / "plans").iterdir() if p.name[0] == "_") == [
+        "_SUCCESS",
+        "_summary.json",
+    ]

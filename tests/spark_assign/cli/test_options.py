@@ -1,0 +1,137 @@
+"""The face of `spark-assign`: help, sentences for what Spark says, Java that is missing."""
+
+import os
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+from assignor import ConfigError
+from spark_assign.cli.main import main
+from spark_assign.cli.options import frozen_settings, sentence_of
+from spark_assign.cli.session import find_java, session
+from spark_assign.tables.errors import SparkUnavailable
+from spark_assign.whatif.report import page_of, short
+
+COMMANDS = ("batch", "compare", "group", "simulate", "whatif")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name):
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0
+    assert f"spark-assign {name} " in result.stdout
+    assert "Exit status" in result.stdout
+
+
+def test_help_of_the_group_names_every_command():
+    listed = CliRunner().invoke(main, ["--help"]).stdout
+    assert all(f"  {name} " in listed for name in COMMANDS)
+
+
+def option_of(name, option):
+    command = main.get_command(None, name)
+    [found] = [one for one in command.params if option in one.opts]
+    return found.to_info_dict()
+
+
+def test_batch_and_group_declare_on_error_alike():
+    assert option_of("batch", "--on-error") == option_of("group", "--on-error")
+
+
+@pytest.mark.parametrize("option", ["--config", "--in-format", "--out", "--overwrite", "--format"])
+def test_commands_that_share_an_option_declare_it_alike(option):
+    first, *others = (option_of(name, option) for name in ("batch", "group", "whatif"))
+    assert others == [first, first]
+
+
+SAID = {
+    "[PATH_NOT_FOUND] Path does not exist: file:/data/in.parquet. SQLSTATE: 42K03": (
+        "there is no /data/in.parquet; give a file, a directory or a glob",
+        2,
+    ),
+    "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file hdfs://n:1/a b": (
+        "hdfs://n:1/a cannot be read as what it claims to be (cut off?); write it again",
+        2,
+    ),
+    "java.io.IOException: No space left on device": (
+        "the disk is full; free space, or point spark.local.dir at another",
+        3,
+    ),
+    "[PYTHON] Traceback:\n  File x\nassignor.problem.ProblemError: name is 3; give text\n": (
+        "name is 3; give text",
+        2,
+    ),
+    "[PYTHON] Traceback:\n  File x\nKeyError: 'x'\n": ("Spark failed: KeyError: 'x'", 3),
+    "something new\nwith a second line": ("Spark failed: something new", 3),
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_spark_says_becomes_one_sentence(text):
+    assert sentence_of(text) == SAID[text]
+
+
+def test_settings_are_values_and_lists_can_be_keys():
+    given = ("num.standby.replicas=2", "rack.aware.assignment.tags=zone,cluster")
+    assert frozen_settings(given) == (
+        ("num.standby.replicas", 2),
+        ("rack.aware.assignment.tags", ("zone", "cluster")),
+    )
+    with pytest.raises(ConfigError, match="write KEY=VALUE"):
+        frozen_settings(("x",))
+
+
+def fake_java(tmp_path, version):
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    return str(java)
+
+
+def test_java_of_java_home_is_taken_and_must_be_new_enough(tmp_path, monkeypatch):
+    java = fake_java(tmp_path, "21.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert find_java() == java
+    for old in ("1.8.0_392", "11.0.2"):
+        (tmp_path / "bin" / "java").unlink()
+        (tmp_path / "bin").rmdir()
+        fake_java(tmp_path, old)
+        with pytest.raises(SparkUnavailable, match="Spark needs 17 or newer"):
+            find_java()
+
+
+def test_without_java_one_sentence_says_so(tmp_path, monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkUnavailable, match="install Java 17 or newer"):
+        find_java()
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(SparkUnavailable, match="JAVA_HOME is /nowhere and has no bin/java"):
+        find_java()
+
+
+def test_memory_that_is_no_size_is_refused_before_anything_starts(monkeypatch):
+    monkeypatch.setattr("spark_assign.cli.session.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr(os, "environ", {k: v for k, v in os.environ.items() if "GATEWAY" not in k})
+    with pytest.raises(SparkUnavailable, match="is no size"):
+        session("x", driver_memory="lots")
+
+
+def test_numbers_are_short():
+    assert [short(n) for n in (0, 3.14159, 42.4, 1834, 25_000, 2.46e9)] == [
+        *("0", "3.1", "42"),
+        *("1.8k", "25k", "2.5G"),
+    ]
+
+
+def test_page_has_every_scenario_and_needs_no_network():
+    names = "handoffs restores restored_records outage_ms converge_ms rounds load_max"
+    row = {
+        f"{n}_{k}": 1.0 for n in [*names.split(), "active_cross_rack"] for k in ("mean", "worst")
+    }
+    page = page_of([row | {"scenario": "lose-rack"}, dict.fromkeys(row) | {"scenario": "add:7"}])
+    assert "lose-rack" in page
+    assert "add:7" in page
+    assert 'src="http' not in page

@@ -1,0 +1,225 @@
+"""The collapsed job on Spark: tables in, plan on disk, summary, and input that makes no sense."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+
+from assignor import sticky, validate
+from assignor.problems import moves_of
+from encoding import TaskId
+from spark_assign.cli.group import group
+from spark_assign.huge.job import plan_group
+from spark_assign.tables.convert import client_rows, task_rows
+from spark_assign.tables.errors import BadTable
+from spark_assign.tables.schemas import CLIENT, TASK
+
+_SPEC = importlib.util.spec_from_file_location(
+    "group_worlds", Path(__file__).with_name("group_worlds.py")
+)
+worlds = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(worlds)
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def tables(spark, state, change=None):
+    rows = task_rows(state)
+    if change is not None:
+        change(rows)
+    clients = [{**row, "tags": dict(row["tags"])} for row in client_rows(state)]
+    return (
+        spark.createDataFrame(rows, TASK).coalesce(1),
+        spark.createDataFrame(clients, CLIENT).coalesce(1),
+    )
+
+
+@pytest.fixture(scope="module")
+def state():
+    return worlds.random_group(
+        5, racks=3, strategy="min_traffic", kind="join", clients=8, size=24, standbys=1
+    )
+
+
+@pytest.fixture(scope="module")
+def stored(spark, state, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("state")
+    tasks, clients = tables(spark, state)
+    tasks.write.parquet(str(folder / "tasks"))
+    clients.write.parquet(str(folder / "clients"))
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(group, [str(one) for one in arguments])
+
+
+def test_command_writes_a_valid_plan_and_says_what_it_costs(spark, state, stored, tmp_path):
+    settings = ("num.standby.replicas=1", "rack.aware.assignment.strategy=min_traffic")
+    given = [word for setting in settings for word in ("--config", setting)]
+    out = tmp_path / "plan"
+    result = run("--in", stored, "--out", out, "--strategy", "sticky", "--format", "json", *given)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert (out / "_SUCCESS").exists()
+    on_disk = json.loads((out / "_summary.json").read_text())
+    assert on_disk.items() <= summary.items()
+
+    placed = [row.asDict() for row in spark.read.parquet(str(out)).collect()]
+    mine = as_assignment(state, placed)
+    assert validate(state, mine) == ()
+    moves, core = moves_of(state, mine), sticky(state)
+    assert summary["moved"] == moves.handoffs + moves.stateless_moves
+    assert (summary["restores"], summary["cold"]) == (moves.restores, moves.cold)
+    assert summary["standbys"] == len(core.standbys)
+    assert summary["rack_cost"] == summary["rack_bound"]
+    # Spark's passes are those that the tests of the plans run without it.
+    local, _ = worlds.run_group(state, "sticky")
+    assert mine.active.tolist() == local.active.tolist()
+
+    again = run("--in", stored, "--out", out, *given)
+    assert again.exit_code == 2
+    assert "--overwrite" in again.stderr
+
+
+def as_assignment(state, rows):
+    class Placed:
+        @staticmethod
+        def to_pylist():
+            return rows
+
+    class Decided:
+        followup = False
+
+    assert {TaskId(r["subtopology"], r["partition"]) for r in rows} == set(state.tasks)
+    return worlds.answer_of(state, Placed, Decided)
+
+
+def null_partition(rows):
+    rows[3]["partition"] = None
+
+
+def unknown_owner(rows):
+    rows[2]["owner"] = "client-77"
+
+
+def unknown_holder(rows):
+    rows[2]["copies"] = [{"client": "client-99", "lag": 3, "stalled": False}]
+
+
+def bad_lag(rows):
+    rows[1]["copies"] = [{"client": "client-0", "lag": -7, "stalled": False}]
+
+
+def weighed(rows):
+    rows[4]["weight"] = 2.5
+
+
+def twice(rows):
+    rows.append(rows[6])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (null_partition, "column partition of task"),
+        (unknown_owner, "column owner of task 0_2 names client-77, which is not among the clients"),
+        (unknown_holder, "column copies of task 0_2 names client-99"),
+        (bad_lag, "task 0_1 has a lag below -1"),
+        (weighed, "column weight, which is 2.5, of task 0_4 is not 1"),
+        (twice, "task 0_6 is there 2 times"),
+    ],
+)
+def test_rows_that_make_no_sense_are_refused_by_name(spark, change, said):
+    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+    tasks, clients = tables(spark, state, change)
+    with pytest.raises(BadTable, match=said):
+        plan_group(tasks, clients)
+
+
+def test_rows_that_make_no_sense_are_set_apart_and_the_others_placed(spark, tmp_path):
+    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+
+    def spoil(rows):
+        for change in (unknown_owner, null_partition, weighed, twice):
+            change(rows)
+
+    tasks, clients = tables(spark, state, spoil)
+    for name, frame in (("tasks", tasks), ("clients", clients)):
+        frame.write.parquet(str(tmp_path / "state" / name))
+    given = ("--in", tmp_path / "state", "--out", tmp_path / "plan", "--on-error", "reject")
+    result = run(*given, "--strategy", "sticky", "--format", "json")
+    assert result.exit_code == 1, result.stderr
+    summary = json.loads(result.stdout)
+    assert summary["rejects"] == 5
+    assert summary["tasks"] == len(state.tasks) - 4
+    placed = spark.read.parquet(str(tmp_path / "plan"))
+    assert placed.where("role = 'active'").count() == len(state.tasks) - 4
+    rejects = spark.read.parquet(str(tmp_path / "plan" / "_rejects")).collect()
+    assert {(row.column, row.value, row.reason.split(" ")[1]) for row in rejects} == {
+        ("partition", "null", "0_null"),
+        ("owner", "client-77", "0_2"),
+        ("weight", "2.5", "0_4"),
+        ("partition", "6", "0_6"),
+    }
+    left = sorted(path.name for path in (tmp_path / "plan").iterdir() if path.name[0] == "_")
+    assert left == ["_SUCCESS", "_rejects", "_summary.json"]
+    refused = run(*given, "--store", tmp_path)
+    assert refused.exit_code == 2
+    assert "leaders take whole plans only" in refused.stderr
+
+
+def without_stalled(rows):
+    kind = StructType([StructField("lag", IntegerType()), StructField("client", StringType())])
+    fields = [StructField("copies", ArrayType(kind)) if f.name == "copies" else f for f in TASK]
+    short = [
+        row | {"copies": [{"lag": c["lag"], "client": c["client"]} for c in row["copies"]]}
+        for row in rows
+    ]
+    return short, StructType(fields)
+
+
+def test_lists_of_copies_are_read_as_they_are_stored_however_long(spark):
+    state = worlds.random_group(14, kind="mess", clients=9, size=40, standbys=1)
+    assert np.diff(state.copy_start).max() > 3, "no list is longer than the columns of a worker"
+    full, clients = tables(spark, state)
+    stored = spark.createDataFrame(*without_stalled(task_rows(state))).coalesce(1)
+    plans = [plan_group(tasks, clients, config=state.config) for tasks in (full, stored)]
+    one, two = (sorted(map(tuple, plan.placements.collect())) for plan in plans)
+    assert one == two
+    assert len(one) > len(state.tasks)
+    for plan in plans:
+        assert plan.packed.storageLevel.useDisk
+        plan.release()
+        assert not plan.packed.storageLevel.useDisk
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [("client-99", "names client-99, which is not among"), (None, "a copy without a client")],
+)
+def test_long_lists_of_copies_are_looked_at_like_short_ones(spark, client, said):
+    state = worlds.random_group(3, kind="steady", clients=3, size=9, standbys=0)
+
+    def change(rows):
+        names = ["client-0", "client-1", client, "client-2"]
+        rows[5]["copies"] = [{"client": c, "lag": 3, "stalled": False} for c in names]
+
+    tasks, clients = tables(spark, state, change)
+    before = spark.sparkContext._jsc.getPersistentRDDs().size()
+    with pytest.raises(BadTable, match=said):
+        plan_group(tasks, clients)
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == before
+
+
+def test_clients_that_make_no_sense_are_refused_by_name(spark):
+    state = worlds.random_group(3, kind="fresh", clients=2, size=4)
+    tasks, clients = tables(spark, state)
+    with pytest.raises(BadTable, match="client-0 is there twice"):
+        plan_group(tasks, clients.union(clients))
+    with pytest.raises(BadTable, match="the table is empty"):
+        plan_group(tasks, clients.limit(0))

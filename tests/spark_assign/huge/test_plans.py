@@ -1,0 +1,230 @@
+"""The collapsed plan of one group against the core, on sizes that both can do; without Spark."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assignor import find_strategy, high_availability, thread_bands, validate
+from assignor.problems import moves_of, play, totals
+from spark_assign.huge.checks import too_many_subtopologies
+from spark_assign.huge.worker.answer import COSTS
+
+_SPEC = importlib.util.spec_from_file_location(
+    "group_worlds", Path(__file__).with_name("group_worlds.py")
+)
+worlds = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(worlds)
+
+STRATEGIES = ("sticky", "high_availability")
+SEEDS = range(25)
+
+
+def threads_apart(state, clients):
+    """Most less fewest tasks on a thread, the tasks of a client spread evenly over its threads."""
+    capacity = state.capacity()
+    count = np.bincount(clients, minlength=len(capacity))
+    usable = capacity > 0
+    most, least = -(-count[usable] // capacity[usable]), count[usable] // capacity[usable]
+    return int(most.max() - least.min())
+
+
+def traffic_of(state, assignment):
+    """Partitions that active tasks read from another rack."""
+    return sum(
+        state.racks[client] not in racks
+        for task, client in enumerate(assignment.active.tolist())
+        for racks in state.partition_racks[task]
+    )
+
+
+def rack_cost(state, assignment, traffic, overlap):
+    moved = (state.owner >= 0) & (assignment.active != state.owner)
+    return traffic * traffic_of(state, assignment) + overlap * int(moved.sum())
+
+
+def racks_spanned(state, assignment):
+    held = {}
+    for task, client in assignment.standbys:
+        held.setdefault(task, []).append(client)
+    return sum(
+        len({state.racks[client] for client in (assignment.active[task], *held.get(task, ()))})
+        for task in range(len(state.tasks))
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("racks", [0, 3])
+def test_plans_are_valid_and_as_balanced_as_those_of_the_core(strategy, racks):
+    for seed in SEEDS:
+        state = worlds.random_group(seed, racks=racks)
+        mine, info = worlds.run_group(state, strategy)
+        core = find_strategy(strategy)(state)
+        assert validate(state, mine) == (), seed
+        assert len(mine.standbys) - len(mine.warmups) == len(core.standbys) - len(core.warmups)
+        assert len(mine.warmups) <= state.config.max_warmup_replicas
+        # Where tasks belong in the end: threads differ by one task at most.
+        plan = info.decided.actives
+        bands = thread_bands(state.capacity(), int(state.stateful.sum()))
+        assert (plan.stateful >= bands.low).all(), seed
+        assert (plan.stateful <= bands.high).all(), seed
+
+
+@pytest.mark.parametrize("kind", ["fresh", "steady", "join", "leave", "mess"])
+def test_sticky_moves_no_more_than_the_core_and_is_as_balanced(kind):
+    for seed in SEEDS:
+        state = worlds.random_group(seed, kind=kind)
+        mine, _ = worlds.run_group(state, "sticky")
+        core = find_strategy("sticky")(state)
+        moves, others = moves_of(state, mine), moves_of(state, core)
+        assert moves.handoffs <= others.handoffs, seed
+        assert moves.stateless_moves <= others.stateless_moves, seed
+        assert threads_apart(state, mine.active) <= threads_apart(state, core.active), seed
+
+
+def test_sticky_moves_the_fewest_tasks_that_bands_allow():
+    for seed in SEEDS:
+        state = worlds.random_group(seed, kind="join", standbys=0)
+        mine, info = worlds.run_group(state, "sticky")
+        homes, quota = info.decided.actives.homes, info.decided.actives.stateful
+        assert moves_of(state, mine).handoffs == int(np.maximum(homes - quota, 0).sum()), seed
+
+
+@pytest.mark.parametrize("racks", ["none", "min_traffic", "balance_subtopology"])
+def test_no_task_is_started_behind_that_the_core_would_start_caught_up(racks):
+    for seed in SEEDS:
+        state = worlds.random_group(seed, racks=3, strategy=racks)
+        mine, _ = worlds.run_group(state, "high_availability")
+        core = high_availability(state)
+        assert moves_of(state, mine).cold <= moves_of(state, core).cold, seed
+
+
+def test_caught_up_copy_takes_over_when_a_client_is_lost():
+    for seed in SEEDS:
+        state = worlds.random_group(seed, kind="leave", standbys=1)
+        mine, _ = worlds.run_group(state, "high_availability")
+        assert moves_of(state, mine).cold == 0, seed
+
+
+def test_plans_settle_in_as_many_rounds_as_those_of_the_core():
+    rounds = {"mine": 0, "core": 0}
+    costs = dict(rounds)
+    for seed in range(12):
+        state = worlds.random_group(seed)
+        mine = list(play(state, lambda s: worlds.run_group(s, "high_availability")[0]))
+        core = list(play(state, high_availability))
+        for name, played in (("mine", mine), ("core", core)):
+            rounds[name] += len(played)
+            # What is started behind need not be handed over later, and that is no merit.
+            costs[name] += totals(played)["handoffs"] + totals(played)["cold"]
+    assert rounds["mine"] <= 1.25 * rounds["core"]
+    assert costs["mine"] <= costs["core"]
+
+
+@pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
+def test_rack_cost_is_that_of_the_core(strategy):
+    gaps = costs = others = 0
+    for seed in SEEDS:
+        state = worlds.random_group(seed, racks=3, strategy=strategy, standbys=0, clients=6)
+        mine, info = worlds.run_group(state, "sticky")
+        core = find_strategy("sticky")(state)
+        plan = info.decided.actives
+        assert plan.cost >= plan.bound, seed
+        gaps += plan.cost - plan.bound
+        costs += rack_cost(state, mine, 1, 10)
+        others += rack_cost(state, core, 1, 10)
+    assert gaps == 0
+    # Quotas may differ where several are as near to what clients hold.
+    assert costs <= 1.02 * others
+
+
+def test_rack_optimum_is_reached_where_clients_hold_many_classes():
+    for seed in range(10):
+        state = worlds.random_group(
+            seed, racks=4, strategy="min_traffic", standbys=0, clients=8, size=120, kind="join"
+        )
+        _, info = worlds.run_group(state, "high_availability")
+        plan = info.decided.actives
+        assert plan.cost == plan.bound, seed
+        sticky, info = worlds.run_group(state, "sticky")
+        stateful = state.stateful
+        moved = stateful & (sticky.active != state.owner) & (state.owner >= 0)
+        assert info.decided.actives.cost == info.decided.actives.bound, seed
+        assert moved.any()
+
+
+@pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
+def test_rack_cost_is_near_the_optimum_where_clients_of_a_rack_are_taken_together(
+    strategy, monkeypatch
+):
+    monkeypatch.setattr("spark_assign.huge.driver.racks._EXACT_ARCS", 250)
+    for seed in range(2):
+        state = worlds.random_group(
+            seed, racks=5, strategy=strategy, standbys=0, clients=60, size=700, kind="join"
+        )
+        mine, info = worlds.run_group(state, "sticky")
+        plan = info.decided.actives
+        assert plan.bound <= plan.cost <= 1.01 * plan.bound, seed
+        assert validate(state, mine) == ()
+
+
+def test_copies_are_spread_over_racks_as_in_the_core():
+    for seed in SEEDS:
+        state = worlds.random_group(seed, racks=3)
+        mine, _ = worlds.run_group(state, "sticky")
+        core = find_strategy("sticky")(state)
+        assert racks_spanned(state, mine) >= racks_spanned(state, core), seed
+
+
+def test_total_load_is_balanced_once_there_are_more_than_a_few_clients():
+    for seed in range(12):
+        state = worlds.random_group(seed, clients=30, size=200, kind="join", standbys=1)
+        mine, info = worlds.run_group(state, "sticky")
+        standbys = np.array(mine.standbys, dtype=np.int64).reshape(-1, 2)[:, 1]
+        everything = np.concatenate([mine.active, standbys])
+        assert threads_apart(state, everything) <= 2, seed
+        assert info.decided.copies is None or info.decided.copies.above == 0
+
+
+def test_standbys_of_one_client_sit_on_many_others():
+    state = worlds.random_group(1, clients=40, size=800, kind="fresh", standbys=1)
+    mine, _ = worlds.run_group(state, "sticky")
+    pairs = {}
+    for task, client in mine.standbys:
+        pairs.setdefault(int(mine.active[task]), []).append(client)
+    worst = max(np.bincount(held).max() / len(held) for held in pairs.values())
+    assert worst <= 0.15
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_sorted_tables_give_the_same_plan_however_they_are_cut(strategy):
+    for seed in range(30):
+        state = worlds.random_group(seed, racks=3, size=20, clients=7)
+        one, _ = worlds.run_group(state, strategy, chunks=1, batch=1_000)
+        many, _ = worlds.run_group(state, strategy, chunks=5, batch=1_000)
+        assert one.active.tolist() == many.active.tolist(), seed
+
+
+def test_more_subtopologies_than_are_told_apart_are_a_warning():
+    state = worlds.random_group(1, kind="fresh", clients=4, size=4)
+    _, info = worlds.run_group(state, "sticky")
+    numbers = np.array([[n, 1, 0, 0] for n in range(65)], dtype=np.int64)
+    assert too_many_subtopologies(info.group, numbers[:64]) == []
+    [said] = too_many_subtopologies(info.group, numbers)
+    assert said.startswith("65 subtopologies are balanced as 64:")
+
+
+def test_counts_on_the_way_are_those_of_the_plan():
+    for seed in SEEDS:
+        state = worlds.random_group(seed, racks=3)
+        mine, info = worlds.run_group(state, "high_availability")
+        moves = moves_of(state, mine)
+        told = [row for row in info.placed.column("costs").to_pylist() if row is not None]
+        costs = dict(zip(COSTS, np.sum(told, axis=0).tolist(), strict=True))
+        assert costs["tasks"] == len(state.tasks)
+        assert costs["standbys"] + costs["warmups"] == len(mine.standbys)
+        assert costs["warmups"] == len(mine.warmups)
+        assert costs["moved"] == moves.handoffs + moves.stateless_moves
+        assert costs["restores"] == moves.restores
+        assert costs["cold"] == moves.cold

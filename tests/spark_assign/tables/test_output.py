@@ -1,0 +1,108 @@
+"""Output is there whole or not at all."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from spark_assign.tables.errors import OutputInTheWay
+from spark_assign.tables.output import staged
+
+
+def rows(spark, path):
+    return sorted(row.id for row in spark.read.parquet(str(path)).collect())
+
+
+def visible(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_rows_appear_with_the_mark_that_they_are_complete(spark, tmp_path):
+    out = tmp_path / "plans"
+    with staged(spark, f"{out}/") as stage:
+        stage.write(spark.range(5))
+        stage.write(spark.range(2), "_rejects")
+        stage.write_text("_summary.json", "{}")
+        assert not out.exists()
+    assert rows(spark, out) == [0, 1, 2, 3, 4]
+    assert rows(spark, out / "_rejects") == [0, 1]
+    assert (out / "_SUCCESS").exists()
+    assert (out / "_summary.json").read_text() == "{}"
+    assert visible(tmp_path) == ["plans"]
+    assert not (out / "_owner.json").exists()
+
+
+def test_job_that_fails_leaves_nothing(spark, tmp_path):
+    def write():
+        with staged(spark, str(tmp_path / "plans")) as stage:
+            stage.write(spark.range(5))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write()
+    assert visible(tmp_path) == []
+
+
+def test_output_that_exists_is_refused_and_kept(spark, tmp_path):
+    out = tmp_path / "plans"
+    out.mkdir()
+    (out / "mine.txt").write_text("precious")
+    with pytest.raises(OutputInTheWay, match="--overwrite"), staged(spark, str(out)):
+        pass
+    assert (out / "mine.txt").read_text() == "precious"
+
+
+def test_old_output_stays_until_the_new_one_is_complete(spark, tmp_path):
+    out = tmp_path / "plans"
+    with staged(spark, str(out)) as stage:
+        stage.write(spark.range(1))
+    with staged(spark, str(out), overwrite=True) as stage:
+        stage.write(spark.range(3))
+        assert rows(spark, out) == [0]
+    assert rows(spark, out) == [0, 1, 2]
+    assert visible(tmp_path) == ["plans"]
+
+
+def test_what_a_killed_job_left_is_cleared_away(spark, tmp_path):
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    partial = tmp_path / "_plans.partial"
+    partial.mkdir()
+    (partial / "part-0.parquet").write_text("half")
+    owner = {"host": socket.gethostname(), "pid": int(dead.stdout)}
+    (partial / "_owner.json").write_text(json.dumps(owner))
+    with staged(spark, str(tmp_path / "plans")) as stage:
+        stage.write(spark.range(2))
+    assert rows(spark, tmp_path / "plans") == [0, 1]
+    assert visible(tmp_path) == ["plans"]
+
+
+def test_job_that_is_still_writing_is_not_disturbed(spark, tmp_path):
+    partial = tmp_path / "_plans.partial"
+    partial.mkdir()
+    owner = {"host": socket.gethostname(), "pid": os.getppid()}
+    (partial / "_owner.json").write_text(json.dumps(owner))
+    with (
+        pytest.raises(OutputInTheWay, match=f"process {os.getppid()} "),
+        staged(spark, str(tmp_path / "plans")),
+    ):
+        pass
+    assert partial.exists()
+
+
+def test_replacement_killed_between_its_renames_is_undone(spark, tmp_path):
+    old = tmp_path / "_plans.old"
+    with staged(spark, str(tmp_path / "plans")) as stage:
+        stage.write(spark.range(4))
+    (tmp_path / "plans").rename(old)
+    with pytest.raises(OutputInTheWay), staged(spark, str(tmp_path / "plans")):
+        pass
+    assert rows(spark, tmp_path / "plans") == [0, 1, 2, 3]
+    assert visible(tmp_path) == ["plans"]

@@ -1,0 +1,71 @@
+"""`rolling-bounce explore`, as a user runs it."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from system_tests.cli.main import main
+
+SMALL = "--members 2 --crashes 0"
+
+
+def run(arguments):
+    return CliRunner().invoke(main, ["explore", *arguments.split()])
+
+
+def test_a_finding_is_a_runbook_a_trace_and_status_1():
+    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
+    assert done.exit_code == 1
+    assert "sets what it speaks: b set its version to v4" in done.output
+    assert "KAFKA-8649" in done.output
+    assert "runbook: stop a; start a on 2.3.0" in done.output
+    assert "join a:v4/4 b:v3/3" in done.output
+    assert done.output.endswith("bad: 2.0.1 -> 2.3.0\n")
+
+
+def test_json_has_stable_names():
+    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --format json")
+    assert done.exit_code == 1
+    told = json.loads(done.output)
+    assert told["states"] > 100
+    assert told["transitions"] >= told["states"] - 1
+    assert told["complete"] is True
+    (finding,) = told["findings"]
+    assert finding["rule"] == "sets what it speaks"
+    assert finding["issue"] == "KAFKA-8649"
+    assert finding["runbook"] == ["stop a", "start a on 2.3.0"]
+
+
+def test_nothing_found_is_status_0():
+    done = run(f"--from 3.9.1 --to native {SMALL}")
+    assert done.exit_code == 0
+    assert "all there are" in done.output
+    assert done.output.endswith("\ngood: 3.9.1 -> native\n")
+
+
+def test_a_bound_that_was_met_is_never_hidden():
+    done = run(f"--from 3.9.1 --to native {SMALL} --max-states 5")
+    assert done.exit_code == 0
+    assert "NOT all there are" in done.output
+    assert "nothing found so far" in done.output
+    late = run("--from 3.9.1 --to native --timeout 0.000001 --format json")
+    assert json.loads(late.output)["complete"] is False
+
+
+def test_another_issue_is_not_told_when_one_is_asked_for():
+    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --issue KAFKA-9821")
+    assert done.exit_code == 0
+    assert "KAFKA-8649" not in done.output
+    assert "good: no KAFKA-9821" in done.output
+
+
+def test_pins_are_part_of_the_runbook_and_an_impossible_path_is_explored_bare():
+    pinned = run("--from 1.1.1 --to 2.4.1 --members 1 --crashes 0 --format json")
+    assert pinned.exit_code == 0
+    assert json.loads(pinned.output)["states"] > 5
+
+
+@pytest.mark.parametrize("arguments", ["--from 9.9 --to native", "--from 3.9.1", "--members 99"])
+def test_wrong_usage_is_status_2(arguments):
+    assert run(arguments).exit_code == 2

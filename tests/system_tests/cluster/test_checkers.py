@@ -1,0 +1,131 @@
+"""Each checker alone: a short trace that it accepts, and the same with one fault in it."""
+
+import pytest
+
+from probing.features import METADATA_VERSION, FinalizedLevels, LevelRange, LevelRecord
+from system_tests.cluster import KRAFT_RULES, check_kraft
+from system_tests.cluster.events import (
+    Acknowledged,
+    Adopted,
+    Asked,
+    Committed,
+    Diverged,
+    Elected,
+    Left,
+    Published,
+    Rebalanced,
+    Registered,
+    Rested,
+    Restless,
+    Rewritten,
+    SnapshotWritten,
+    Spoke,
+    Started,
+)
+from system_tests.cluster.programs import kafka_realm
+
+REALM = kafka_realm(20)
+WIDE = {METADATA_VERSION: LevelRange(min=1, max=21)}
+OLD = {METADATA_VERSION: LevelRange(min=1, max=20)}
+
+
+def at(level, epoch):
+    return FinalizedLevels(levels={METADATA_VERSION: level}, epoch=epoch)
+
+
+def committed(at_ms, level, offset):
+    record = LevelRecord(feature=METADATA_VERSION, level=level)
+    return Committed(at_ms, "c0", offset, (record,))
+
+
+def asked(level, *, kind="upgrade", error="NONE", dry=False, voters=("c0",), ranges=WIDE, epoch=1):
+    return Asked(
+        *(4, "c0", 1, {METADATA_VERSION: level}, kind, dry, error, "applied", "", ()),
+        dict.fromkeys(voters, ranges),
+        epoch,
+    )
+
+
+def started(node, ranges=WIDE):
+    return Started(1, node, "3.9", ranges, ranges[METADATA_VERSION].max, None)
+
+
+BEGUN = (started("c0"), Elected(2, "c0", 1), committed(3, 20, 0))
+USED = (Published(3, "c0", at(20, 1)),)
+RAISED = (*BEGUN, *USED, asked(21), committed(5, 21, 1))
+STEPS = (SnapshotWritten(6, "c0", 1, at(20, 1)), Rewritten(6, "c0", at(21, 2), (), ()))
+
+# What happened, and the rule that it breaks.
+TRACES = [
+    ((*BEGUN, Diverged(4, "c1", 0)), "one log"),
+    ((*BEGUN, committed(5, 21, 1)), "only what was asked"),
+    ((*BEGUN, asked(21, error="INVALID_REQUEST"), committed(5, 21, 1)), "only what was asked"),
+    ((*BEGUN, asked(21, dry=True), committed(5, 21, 1)), "only what was asked"),
+    ((*BEGUN, asked(19), committed(5, 19, 1)), "only what was asked"),
+    ((started("c0"), committed(3, 19, 0)), "only what was asked"),
+    (
+        (*BEGUN, started("b0", OLD), Registered(3, "b0"), asked(21), committed(5, 21, 1)),
+        "every live broker can",
+    ),
+    ((*BEGUN, started("c1"), started("c2"), asked(21)), "a majority can"),
+    ((*BEGUN, asked(21, ranges=OLD)), "a majority can"),
+    ((*RAISED, *STEPS[1:], Published(7, "c0", at(21, 2))), "snapshot first"),
+    ((*RAISED, Published(7, "c0", at(21, 2))), "snapshot first"),
+    ((*RAISED, *reversed(STEPS), Published(7, "c0", at(21, 2))), "snapshot first"),
+    ((*BEGUN, Published(4, "c0", at(21, 2))), "only finalized"),
+    ((*RAISED, *STEPS, Published(7, "c0", at(21, 2)), *USED), "only finalized"),
+    ((*RAISED, started("b0", OLD), Published(7, "b0", at(21, 2))), "only supported"),
+    ((*RAISED, started("b0", OLD), Registered(7, "b0")), "kept out"),
+    ((*BEGUN, started("b0"), Left(5, "b0", "", "terminate")), "who cannot leaves"),
+    ((*BEGUN, Elected(5, "c0", 2), Left(5, "c0", "", "terminate")), "who cannot leaves"),
+    (
+        (*BEGUN, Left(5, "c0", "", "terminate"), Published(6, "c0", at(20, 1))),
+        "who cannot leaves",
+    ),
+    ((*BEGUN, started("b0", OLD), Spoke(5, "c0", "b0", 21)), "readable"),
+    ((*BEGUN, asked(21, dry=True), Acknowledged(6, 1, 2)), "acknowledged is committed"),
+    ((*BEGUN, asked(21), Acknowledged(6, 1, 2)), "acknowledged is committed"),
+    ((*RAISED, Acknowledged(6, 1, 3)), "acknowledged is committed"),
+    ((*RAISED, Adopted(6, "m0", at(21, 2)), Adopted(7, "m0", at(20, 1))), "the group goes on"),
+    ((*BEGUN, Adopted(6, "m0", at(21, 2))), "the group goes on"),
+    (
+        (*RAISED, Adopted(6, "m0", at(21, 2)), Rebalanced(7, "m1", "levels", at(20, 1))),
+        "the group goes on",
+    ),
+    (
+        (
+            *(*RAISED, Adopted(6, "m0", at(20, 1))),
+            *(Rebalanced(7, "m0", "levels", at(21, 2)), Rebalanced(8, "m0", "levels", at(21, 2))),
+        ),
+        "one rebalance",
+    ),
+    ((*RAISED, Rested(9, "c0", at(20, 1))), "acknowledged stays"),
+    ((*BEGUN, Restless(9, 60, "b0 is down")), "comes to rest"),
+]
+
+
+def broken(trace, realm=REALM):
+    return [one.rule for one in check_kraft(trace, realm)]
+
+
+def test_a_whole_upgrade_breaks_nothing():
+    trace = (
+        *(*RAISED, *STEPS, Published(7, "c0", at(21, 2)), Acknowledged(7, 1, 2)),
+        *(Adopted(8, "m0", at(21, 2)), Rested(9, "c0", at(21, 2))),
+    )
+    assert broken(trace) == []
+
+
+@pytest.mark.parametrize(("trace", "rule"), TRACES)
+def test_a_fault_is_found_by_the_rule_that_forbids_it(trace, rule):
+    assert rule in broken(trace)
+
+
+def test_a_rule_is_reported_once_with_the_first_time_it_was_broken():
+    trace = (*BEGUN, Diverged(4, "c1", 0), Diverged(5, "c2", 0))
+    assert [(one.rule, one.at_ms) for one in check_kraft(trace, REALM)] == [("one log", 4)]
+
+
+def test_rules_have_names_and_promises_of_their_own():
+    assert len({rule.name for rule in KRAFT_RULES}) == len(KRAFT_RULES)
+    assert all(rule.promise for rule in KRAFT_RULES)

@@ -1,0 +1,14 @@
+"""Whatever is broken on purpose in the rules of feature levels, a checker of the cluster tells."""
+
+import pytest
+
+from system_tests.cluster import KraftOptions, run_kraft
+from tests.system_tests.cluster.planted import PLANTED
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_planted_mistake_goes_red_and_without_it_the_same_seed_is_green(monkeypatch, planted):
+    options = KraftOptions(seed=planted.seed, scenario=planted.scenario)
+    assert run_kraft(options).broken == ()
+    planted.plant(monkeypatch)
+    assert planted.breaks in {one.rule for one in run_kraft(options).broken}

@@ -1,0 +1,62 @@
+"""What is too rare to be drawn: a controller that becomes active and then reads what it lacks."""
+
+import pytest
+
+from probing.features import METADATA_VERSION, FinalizedLevels, LevelRecord
+from system_tests.cluster.events import Elected, Left, Resigned, Started, Stopped
+from system_tests.cluster.programs import Start
+from system_tests.cluster.simulation import Batch
+from tests.system_tests.cluster.clusters import cluster
+
+
+@pytest.mark.kip("778-10", "sim")
+def test_an_active_controller_that_comes_to_read_a_level_that_it_lacks_resigns_and_ends():
+    operator = cluster()
+    world = operator.world
+    for node in list(world.nodes):
+        world.stop(node)
+    # The level was appended, reached one other controller, and was not committed before the stop.
+    term = world.controllers[0].disk.term
+    record = LevelRecord(feature=METADATA_VERSION, level=21)
+    world.by_name["c0"].disk.log.append(Batch(term, (record,)))
+    begun = len(world.trace)
+    for name in ("c0", "c1"):
+        world.start(world.by_name[name], Start(program="3.8"))
+    world.run(until=lambda: any(isinstance(one, Left) for one in world.trace), within_ms=30_000)
+    happened = [one for one in world.trace[begun:] if isinstance(one, Elected | Left | Resigned)]
+    of_c0 = [one for one in happened if one.node == "c0"]
+    assert [type(one) for one in of_c0] == [Elected, Left, Resigned]
+    assert of_c0[1].reaction == "resign and terminate"
+    ends = [one for one in world.trace[begun:] if isinstance(one, Stopped)]
+    assert [(one.node, one.how) for one in ends] == [("c0", "ended")]
+    # With a program that supports it, the cluster goes on, and the level is committed after all.
+    for name in ("c0", "c1"):
+        world.stop(world.by_name[name])
+    for node in list(world.nodes):
+        world.start(node, Start(program="3.9"))
+    operator.settle()
+    assert world.trace[-1].finalized.level_of(METADATA_VERSION) == 21
+
+
+def test_a_controller_with_an_emptied_disk_learns_all_from_the_others():
+    operator = cluster()
+    world = operator.world
+    operator.insist({METADATA_VERSION: 21})
+    operator.write(5)
+    operator.settle()
+    node = world.by_name["c1"]
+    world.stop(node)
+    node.disk = type(node.disk)()
+    operator.bounce(node, Start(program="3.9"))
+    content = [one.replica.content for one in world.nodes]
+    assert all(one == content[0] for one in content)
+    assert world.by_name["c1"].published == FinalizedLevels(levels={METADATA_VERSION: 21}, epoch=2)
+
+
+def test_levels_are_spoken_to_a_node_that_starts_without_anybody_else_starting():
+    operator = cluster(brokers=2)
+    world = operator.world
+    operator.insist({METADATA_VERSION: 21})
+    starts = sum(isinstance(one, Started) for one in world.trace)
+    assert starts == len(world.nodes)
+    assert all(set(node.spoken.values()) == {21} for node in world.nodes)

@@ -1,0 +1,263 @@
+"""Simulated clusters: what KIP-584 and KIP-778 promise, seen in the traces of drawn experiments."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from probing.features import METADATA_VERSION, find_kafka_release
+from system_tests.cluster import SCENARIOS, KraftOptions, kraft_lines, run_kraft
+from system_tests.cluster.events import (
+    Acknowledged,
+    Asked,
+    Committed,
+    Left,
+    Loaded,
+    Published,
+    Registered,
+    Rejected,
+    Rested,
+    Rewritten,
+    SnapshotWritten,
+    Spoke,
+    Started,
+    Stopped,
+    Unfenced,
+)
+from system_tests.cluster.machines import FloorRecord
+
+SEEDS = range(8)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@cache
+def experiment(scenario, seed, **fields):
+    return run_kraft(KraftOptions(seed=seed, scenario=scenario, **fields))
+
+
+def experiments(scenario):
+    return [experiment(scenario, seed) for seed in SEEDS]
+
+
+def found(outcome, what, **fields):
+    return [
+        one
+        for one in outcome.trace
+        if isinstance(one, what) and all(getattr(one, k) == v for k, v in fields.items())
+    ]
+
+
+def all_found(scenario, what, **fields):
+    return [one for outcome in experiments(scenario) for one in found(outcome, what, **fields)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_ends_at_rest_and_breaks_no_rule(scenario):
+    for outcome in experiments(scenario):
+        assert outcome.broken == ()
+        assert isinstance(outcome.trace[-1], Rested)
+
+
+@pytest.mark.kip("584-4", "sim")
+def test_a_level_that_a_live_broker_lacks_is_refused_and_named():
+    refused = all_found("upgrade", Asked, rule="a node cannot")
+    assert refused
+    assert all(one.error == "FEATURE_UPDATE_FAILED" for one in refused)
+    assert any("broker b" in one.why and ".." in one.why for one in refused)
+    for outcome in experiments("upgrade"):
+        done = {one.request for one in found(outcome, Acknowledged)}
+        assert not done & {one.request for one in found(outcome, Asked, rule="a node cannot")}
+
+
+@pytest.mark.kip("584-6", "sim")
+def test_a_node_started_with_an_older_release_stays_out_and_hears_why():
+    rejected = all_found("upgrade", Rejected)
+    assert rejected
+    assert all("start it with a release that supports that" in one.why for one in rejected)
+    for outcome in experiments("upgrade"):
+        for reject in found(outcome, Rejected):
+            after = outcome.trace[outcome.trace.index(reject) :]
+            until = next((n for n, one in enumerate(after) if _starts(one, reject.node)), None)
+            let_in = [one for one in after[:until] if isinstance(one, Registered | Unfenced)]
+            assert reject.node not in {one.node for one in let_in}
+
+
+def _starts(one, node):
+    return isinstance(one, Started) and one.node == node
+
+
+@pytest.mark.kip("584-7", "sim")
+def test_a_minimum_rises_with_the_last_node_and_outlives_a_software_downgrade():
+    outcome = next(
+        one
+        for one in (experiment("downgrade", n, old="3.9", new="4.0") for n in range(20))
+        if found(one, Asked, rule="deprecated level")
+    )
+    assert outcome.ok
+    rises = [
+        one
+        for one in found(outcome, Committed)
+        if FloorRecord(feature=METADATA_VERSION, level=7) in one.records
+    ]
+    assert len(rises) == 1
+    newest = {}
+    for one in outcome.trace[: outcome.trace.index(rises[0])]:
+        if isinstance(one, Started):
+            newest[one.node] = one.release
+    assert set(newest.values()) == {"4.0"}
+    refused = found(outcome, Asked, rule="deprecated level")[0]
+    assert refused.at_ms > rises[0].at_ms
+    assert {one.release for one in outcome.trace if _is_late_start(one, refused.at_ms)} == {"3.9"}
+
+
+def _is_late_start(one, until_ms):
+    return isinstance(one, Started) and until_ms - 5_000 < one.at_ms <= until_ms
+
+
+@pytest.mark.kip("584-12", "sim")
+def test_the_setting_decides_until_the_flag_does_and_there_is_an_emergency_way_back():
+    for outcome in experiments("double-roll"):
+        early = found(outcome, Asked)[0]
+        assert early.rule == "not switched on yet"
+        speaks = [one.level for one in found(outcome, Spoke)]
+        assert speaks[0] == 4
+        assert max(speaks) in (5, 6)
+    back = [one for one in experiments("double-roll") if _last_start(one).release == "before"]
+    forth = [one for one in experiments("double-roll") if _last_start(one).release == "after"]
+    assert back
+    assert forth
+    assert all(found(outcome, Spoke)[-1].level == 4 for outcome in back)
+    # Phase 4: the setting is gone, and the flag decides alone.
+    assert all(_last_start(outcome).setting is None for outcome in forth)
+    assert all(found(outcome, Spoke)[-1].level in (5, 6) for outcome in forth)
+    # The levels stay finalized; programs that do not look at them come in all the same.
+    assert all(found(outcome, Rested)[-1].finalized.levels for outcome in back)
+
+
+def _last_start(outcome):
+    return found(outcome, Started)[-1]
+
+
+@pytest.mark.kip("778-4", "sim")
+def test_an_unsafe_downgrade_drops_what_the_level_does_not_know_and_says_so():
+    unsafe = all_found("downgrade", Asked, kind="unsafe_downgrade", error="NONE")
+    assert any(one.loses for one in unsafe)
+    dropped = [one for one in all_found("downgrade", Rewritten) if one.dropped]
+    assert dropped
+    by_outcome = [
+        {(one.finalized.epoch, one.dropped) for one in found(outcome, Rewritten) if one.dropped}
+        for outcome in experiments("downgrade")
+    ]
+    # All nodes drop the same at the same epoch.
+    for drops in by_outcome:
+        assert len({epoch for epoch, _ in drops}) == len(drops)
+
+
+@pytest.mark.kip("778-5", "sim")
+def test_every_change_is_a_snapshot_a_rewrite_and_then_a_publication_on_every_node():
+    steps = (SnapshotWritten, Rewritten, Published, Loaded, Started)
+    for outcome in experiments("upgrade"):
+        for node in outcome.lanes:
+            did = [one for one in outcome.trace if isinstance(one, steps) and one.node == node]
+            for before, now in pairwise(did):
+                if isinstance(now, Rewritten):
+                    assert isinstance(before, SnapshotWritten)
+                if isinstance(now, Published):
+                    assert isinstance(before, Rewritten | Loaded | Started)
+
+
+@pytest.mark.kip("778-7", "sim")
+def test_a_cluster_begins_at_its_format_or_at_level_1_without_one():
+    for outcome in experiments("upgrade"):
+        first = found(outcome, Rested)[0].finalized
+        assert first.level_of(METADATA_VERSION) == outcome.plan.formatted
+        assert first.epoch == 1
+    for outcome in experiments("preview"):
+        first = found(outcome, Rested)[0].finalized
+        assert (first.level_of(METADATA_VERSION), first.epoch) == (1, 0)
+
+
+@pytest.mark.kip("778-9", "sim")
+def test_levels_are_raised_with_a_minority_offline_and_not_without_a_majority():
+    for outcome in experiments("minority"):
+        assert found(outcome, Rested)[-1].finalized.level_of(METADATA_VERSION) > 0
+        for one in found(outcome, Asked, error="NONE"):
+            assert len(one.voters) > outcome.plan.controllers // 2
+    many = [experiment("minority", seed) for seed in range(12)]
+    refused = [one for outcome in many for one in found(outcome, Asked) if "majority" in one.rule]
+    assert refused
+    assert all("controllers of the quorum" in one.why for one in refused)
+
+
+@pytest.mark.kip("778-10", "sim")
+def test_each_role_leaves_in_its_way_when_it_reads_a_level_that_it_lacks():
+    left = {}
+    for outcome in (*experiments("minority"), *experiments("upgrade")):
+        for one in found(outcome, Left):
+            at = outcome.trace.index(one)
+            left.setdefault((one.node[0], one.reaction), []).append(outcome.trace[at + 1])
+    assert ("c", "terminate") in left
+    assert ("b", "unregister and terminate") in left
+    assert all(
+        isinstance(after, Stopped) and after.how == "ended"
+        for (_, reaction), those in left.items()
+        if reaction != "resign and terminate"
+        for after in those
+    )
+
+
+@pytest.mark.kip("778-11", "sim")
+def test_after_one_rolling_bounce_levels_are_raised_online_and_peers_speak_them():
+    for outcome in experiments("upgrade"):
+        high = find_kafka_release(outcome.plan.new).metadata[1]
+        reached = [
+            one
+            for one in found(outcome, Rested)
+            if one.finalized.level_of(METADATA_VERSION) == high
+        ]
+        assert reached
+        upgraded = max(
+            one.at_ms
+            for one in found(outcome, Started)
+            if one.release == outcome.plan.new and one.at_ms < reached[0].at_ms
+        )
+        raised = [
+            one
+            for one in found(outcome, Published)
+            if one.at_ms > upgraded and one.finalized.level_of(METADATA_VERSION) == high
+        ]
+        assert {one.node for one in raised} <= set(outcome.lanes)
+        spoken = {(one.node, one.peer) for one in found(outcome, Spoke, level=high)}
+        pairs = {(a, b) for a in outcome.lanes for b in outcome.lanes if a != b}
+        assert spoken == pairs
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_bytes_in_another_process():
+    script = (
+        "from system_tests.cluster import *;"
+        "print('\\n'.join(kraft_lines(run_kraft(KraftOptions(seed=5, scenario='upgrade')))))"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": number},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for number in ("1", "2")
+    ]
+    assert printed[0] == printed[1] == "\n".join(kraft_lines(experiment("upgrade", 5))) + "\n"
+
+
+@pytest.mark.parametrize("fault", ["crash", "active", "pause", "drop", "lag"])
+def test_no_fault_breaks_a_rule(fault):
+    for seed in range(2):
+        options = KraftOptions(seed=seed, scenario="upgrade", faults=frozenset({fault}))
+        assert run_kraft(options).broken == ()

@@ -1,0 +1,103 @@
+"""Issues are told by what broke; endless runs are told from runs that only take their time."""
+
+import pytest
+
+from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.explore.issues import ISSUES, Finding, issue_of
+from system_tests.explore.liveness import endless, way_round
+from system_tests.explore.moves import Move
+from system_tests.sim import Broken
+from system_tests.sim.events import Answer, Answered, Cause, Ended, Took
+
+
+def finding(rule, *recent, repeats=False):
+    broken = Broken(rule=rule, at_ms=0, sentence="")
+    return Finding(broken=broken, recent=recent, repeats=repeats)
+
+
+def answered(version, *, used=(3,), withheld=("p",)):
+    answers = (Answer("a-1", "a", version, 4, "normal", (), 40),)
+    return Answered(
+        at_ms=0,
+        thread="a",
+        generation=1,
+        leader_is_native=False,
+        version=version,
+        commonly_supported_version=4,
+        rule="",
+        future=(),
+        used_versions=used,
+        answers=answers,
+        withheld=withheld,
+    )
+
+
+def took(before, after, common):
+    return Took(0, "b", "b-1", 1, 3, common, before, after, 0, (), (), (), (), 0, 0, "")
+
+
+def event(kind, reason=""):
+    return GroupEvent(at_ms=0, kind=kind, group_id="g", generation=1, reason=reason)
+
+
+LEADER_GONE = Ended(0, "a", "kill", failed=False)
+FOLLOWUP = event(EventKind.MEMBER_REJOINED, Cause.FOLLOWUP)
+KEPT = event(EventKind.MEMBER_KEPT)
+
+TOLD = {
+    "KAFKA-6054": finding("answered within used", answered(2, used=(1, 2))),
+    "KAFKA-8649": finding("sets what it speaks", answered(3), took(3, 4, 4)),
+    "KAFKA-9821": finding("nothing is forgotten", answered(6), LEADER_GONE),
+    "KAFKA-10455": finding("nothing is forgotten", answered(7), KEPT),
+    "KAFKA-14382": finding("settles", FOLLOWUP, repeats=True),
+}
+OTHERS = [
+    finding("answered within used", answered(4, used=(3, 4))),
+    finding("sets what it speaks", answered(3), took(3, 2, 4)),
+    finding("nothing is forgotten", answered(6)),
+    finding("nothing is forgotten", answered(7), LEADER_GONE),
+    finding("nothing is forgotten", answered(6, withheld=()), LEADER_GONE),
+    finding("one owner", KEPT),
+    finding("settles", FOLLOWUP),
+    finding("settles", event(EventKind.MEMBER_JOINED, Cause.FOLLOWUP), repeats=True),
+]
+
+
+@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.id)
+def test_each_issue_is_told_by_what_broke(issue):
+    assert issue_of(TOLD[issue.id]) == issue.id
+    assert issue.why
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_something_else_has_no_name(other):
+    assert issue_of(other) is None
+
+
+def edge(kind, to):
+    return (Move(kind, "a"), to)
+
+
+def test_a_cycle_of_states_is_endless():
+    successors = [(edge("x", 1),), (edge("x", 2),), (edge("y", 1), edge("y", 3)), ()]
+    assert endless(successors) == [[1, 2]]
+    assert way_round(successors, [1, 2]) == [1, 2, 1]
+
+
+def test_a_state_that_leads_to_itself_is_endless():
+    successors = [(edge("x", 0),)]
+    assert endless(successors) == [[0]]
+    assert way_round(successors, [0]) == [0, 0]
+
+
+def test_a_cycle_that_something_will_end_is_not_endless():
+    successors = [
+        (edge("x", 1), edge("expire", 2)),
+        (edge("x", 0), edge("expire", 2)),
+        (),
+    ]
+    assert endless(successors) == []
+
+
+def test_a_tree_has_no_cycle():
+    assert endless([(edge("x", 1), edge("x", 2)), (edge("x", 2),), ()]) == []

@@ -1,0 +1,138 @@
+from dataclasses import replace
+
+import pytest
+
+from system_tests.live.events import (
+    AssignmentTaken,
+    PartitionsAssigned,
+    PartitionsRevoked,
+    RecordsProcessed,
+    RejoinRequested,
+    Report,
+)
+from system_tests.live.evidence.verdict import Evidence, judge
+
+
+def report(member, at_ms, event, incarnation=0):
+    return Report(member=member, incarnation=incarnation, at_ms=at_ms, event=event)
+
+
+def took(member, at_ms, generation):
+    event = AssignmentTaken(
+        generation=generation,
+        version=11,
+        commonly_supported_version=11,
+        active_tasks=(),
+        next_version=11,
+        standby_tasks=(),
+        error_code=0,
+    )
+    return report(member, at_ms, event)
+
+
+def processed(member, began_ms, first, last):
+    event = RecordsProcessed(partition=0, first_offset=first, last_offset=last, began_ms=began_ms)
+    return report(member, began_ms, event)
+
+
+REJOIN = RejoinRequested(
+    rule="r", why="w", used_version_before=11, used_version_after=10, for_version=True
+)
+HANDOVER = (
+    took("a", 0, 1),
+    report("a", 0, PartitionsAssigned(partitions=(0,))),
+    processed("a", 1, 0, 4),
+    report("a", 10, PartitionsRevoked(partitions=(0,))),
+    took("b", 11, 2),
+    report("b", 11, PartitionsAssigned(partitions=(0,))),
+    processed("b", 12, 5, 9),
+)
+GOOD = Evidence(
+    reports=HANDOVER,
+    written_ms={0: tuple(range(10))},
+    ended_ms={},
+    gone=frozenset({("a", 0)}),
+    crashed=frozenset(),
+    used_versions={"b": 11},
+    promised_versions=(11,),
+    first_generation=1,
+    last_generation=2,
+    unsettled=None,
+    version_bound=3,
+    pause_bound_ms=100.0,
+    until_ms=20.0,
+)
+
+
+def failed(evidence):
+    return [check.name for check in judge(evidence).checks if not check.ok]
+
+
+def sentence(evidence, name):
+    return next(check.sentence for check in judge(evidence).checks if check.name == name)
+
+
+def test_a_clean_handover_is_good():
+    verdict = judge(GOOD)
+    assert verdict.ok, failed(GOOD)
+    assert verdict.numbers("records") == {
+        "produced": 10,
+        "processed": 10,
+        "missing": 0,
+        "duplicates": 0,
+        "missing_offsets": {},
+    }
+
+
+def test_a_lost_record_is_named_with_its_partition():
+    evidence = replace(GOOD, reports=HANDOVER[:-1])
+    assert failed(evidence) == ["records"]
+    assert "5 of 10 records were never processed (partitions 0)" in sentence(evidence, "records")
+
+
+def test_duplicates_are_bad_unless_somebody_crashed():
+    evidence = replace(GOOD, reports=(*HANDOVER, processed("b", 13, 8, 9)))
+    assert failed(evidence) == ["records"]
+    assert failed(replace(evidence, crashed=frozenset({("a", 0)}))) == []
+
+
+def test_two_owners_are_bad_and_named():
+    evidence = replace(
+        GOOD, reports=(report("b", 5, PartitionsAssigned(partitions=(0,))), *HANDOVER)
+    )
+    assert "owners" in failed(evidence)
+    assert "partition 0 had two owners, a and b, for 5 ms" in sentence(evidence, "owners")
+
+
+def test_a_member_with_another_version_is_named():
+    evidence = replace(GOOD, used_versions={"b": 10})
+    assert failed(evidence) == ["versions"]
+    assert "b v10" in sentence(evidence, "versions")
+
+
+@pytest.mark.parametrize(
+    "broken", [{"unsettled": "b waits for a rebalance"}, {"used_versions": {}}]
+)
+def test_an_unsettled_or_empty_group_is_bad(broken):
+    assert failed(replace(GOOD, **broken)) == ["versions"]
+
+
+def test_more_version_rebalances_than_the_bound_are_bad():
+    reports = (*HANDOVER, report("b", 13, REJOIN), took("b", 14, 3))
+    evidence = replace(GOOD, reports=reports, last_generation=3)
+    assert failed(evidence) == []
+    assert failed(replace(evidence, version_bound=0)) == ["rebalances"]
+
+
+def test_a_pause_longer_than_the_bound_is_bad_unless_downtime_was_asked_for():
+    assert failed(replace(GOOD, pause_bound_ms=5.0)) == ["pauses"]
+    assert failed(replace(GOOD, pause_bound_ms=None)) == []
+
+
+def test_an_experiment_without_records_proves_nothing():
+    assert "records" in failed(replace(GOOD, reports=(), written_ms={0: ()}))
+
+
+def test_a_foreign_member_adds_a_check():
+    assert failed(replace(GOOD, quarantined=True)) == []
+    assert failed(replace(GOOD, quarantined=False)) == ["quarantine"]

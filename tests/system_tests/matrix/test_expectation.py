@@ -1,0 +1,159 @@
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from probing import RELEASES, find_release
+from system_tests.cli.main import main
+from system_tests.matrix import evidence as matrix_evidence
+from system_tests.matrix.evidence import gather
+from system_tests.matrix.expectation import CellOutcome, all_pairs, expect, kinds
+from system_tests.matrix.kip268 import COLUMNS, ROWS, kip268_cells
+from system_tests.matrix.store import StoreError, Verdict, from_text, to_text
+
+
+def expected(old, new):
+    return expect(find_release(old), find_release(new))
+
+
+def run(arguments):
+    return CliRunner().invoke(main, ["matrix", *arguments.split(), "--workers", "1"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome"),
+    [
+        ("3.9.2", "3.9.2", CellOutcome.SAME),
+        ("3.9.2", "native", CellOutcome.ONE_BOUNCE),
+        ("native", "3.9.2", CellOutcome.ONE_BOUNCE),
+        ("3.4.0", "3.5.1", CellOutcome.ONE_BOUNCE),
+        ("2.3.1", "3.9.2", CellOutcome.TWO_BOUNCES),
+        ("3.9.2", "2.3.1", CellOutcome.TWO_BOUNCES),
+        ("2.3.1", "4.1", CellOutcome.BRIDGE),
+        ("2.0.1", "2.3.0", CellOutcome.BROKEN),
+        ("2.3.0", "2.0.1", CellOutcome.BROKEN),
+        ("0.10.0.1", "0.10.1.1", CellOutcome.OFFLINE),
+    ],
+)
+def test_each_outcome_has_its_pairs(old, new, outcome):
+    assert expected(old, new).outcome is outcome
+
+
+def test_a_route_stays_between_the_two_releases_where_it_can():
+    assert expected("2.3.1", "4.1").route == ("3.9.2",)
+    assert expected("2.0.1", "2.3.0").route == ("2.2.2",)
+
+
+def test_a_fatal_setting_is_told_where_the_way_itself_is_open():
+    one = expected("3.4.0", "3.5.1")
+    assert "upgrade.from=3.4 crashes on 3.5.1" in one.fatal_setting
+    assert expected("3.4.0", "3.5.2").fatal_setting == ""
+
+
+def test_every_release_is_of_one_kind_but_those_that_do_not_exist_yet():
+    named = [name for kind in kinds() for name in kind.releases]
+    assert sorted(named) == sorted(
+        r.name for r in RELEASES if r.name not in ("next", "incompatible")
+    )
+    assert len(set(all_pairs())) == len(all_pairs()) >= len(kinds()) * (len(kinds()) - 1)
+
+
+def test_the_kips_table_is_seven_by_seven_and_nothing_leads_backwards():
+    cells = kip268_cells()
+    assert (len(ROWS), len(COLUMNS), len(cells)) == (7, 7, 49)
+    assert sum(1 for cell in cells if cell.variants) == 28
+    assert sum(cell.starred for cell in cells) == 15
+
+
+def test_starred_cells_can_be_asked_for_with_or_without_the_backport():
+    for backport, name in ((True, "with KAFKA-6054"), (False, "without KAFKA-6054")):
+        starred = [cell for cell in kip268_cells(backport=backport) if cell.starred]
+        assert {v.name for cell in starred for v in cell.variants} == {name}
+
+
+def test_a_way_that_is_said_to_work_and_breaks_is_a_disagreement(monkeypatch):
+    real = expected("1.1.1", "2.3.1")
+    wrong = replace(
+        real,
+        outcome=CellOutcome.ONE_BOUNCE,
+        path=replace(real.path, bounces=real.path.bounces[1:]),
+    )
+    monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)
+    real_run = matrix_evidence.run_bounce
+    monkeypatch.setattr(
+        matrix_evidence, "run_bounce", lambda options: real_run(replace(options, force=True))
+    )
+    assert any("broke 'nobody dies'" in said for said in gather("1.1.1", "2.3.1").disagreements)
+
+
+def test_a_needless_setting_is_a_disagreement(monkeypatch):
+    wrong = replace(expected("3.8", "3.9"), outcome=CellOutcome.TWO_BOUNCES)
+    monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)
+    said = gather("3.8", "3.9", seeds=1, tries=2).disagreements
+    assert len(said) == 1
+    assert "2 bounces without any setting broke no rule" in said[0]
+
+
+def test_a_setting_that_is_wrongly_called_fatal_is_a_disagreement(monkeypatch):
+    wrong = replace(expected("3.7", "3.9"), fatal_setting="upgrade.from=3.7 crashes")
+    monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)
+    assert "starts although" in gather("3.7", "3.9", seeds=1).disagreements[0]
+
+
+def test_the_command_tells_one_pair_with_its_reason():
+    done = run("--from 2.0.1 --to 2.3.0")
+    assert done.exit_code == 0, done.output
+    assert "broken: KAFKA-8649; it rolls over 2.2.2" in done.stdout
+    assert "one bounce without a setting breaks" in done.stdout
+
+
+def test_the_command_ends_with_1_where_the_simulation_disagrees(monkeypatch):
+    wrong = replace(expected("3.8", "3.9"), outcome=CellOutcome.TWO_BOUNCES)
+    monkeypatch.setattr(matrix_evidence, "expect", lambda *_: wrong)
+    done = run("--from 3.8 --to 3.9")
+    assert done.exit_code == 1
+    assert "broke no rule" in done.stderr
+
+
+def test_json_says_of_a_pair_what_the_text_says():
+    done = run("--from 3.9 --to native --format json")
+    assert done.exit_code == 0, done.output
+    (pair,) = json.loads(done.stdout)["pairs"]
+    assert (pair["outcome"], pair["bounces"], pair["simulated"]) == ("one bounce", 1, True)
+
+
+def test_html_is_no_format_of_the_matrix():
+    done = run("--from 3.9 --to native --format html")
+    assert done.exit_code == 2
+    assert "'html' is not one of 'text', 'json', 'markdown'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("--kip268 --from 3.9", "leave --from and --to out"),
+        ("--no-backport", "add it"),
+        ("--from 9.9", "unknown"),
+        ("--from 3.9 --format markdown", "whole matrix"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_what_to_do(arguments, text):
+    done = run(arguments)
+    assert done.exit_code == 2
+    assert text in done.stderr
+
+
+def test_a_stored_matrix_reads_back_sorted():
+    rows = [
+        Verdict("3.9", "4.0", agrees=True, unprepared=""),
+        Verdict("2.3", "3.9", agrees=False, unprepared="one owner"),
+    ]
+    text = to_text(rows)
+    assert list(from_text(text).values()) == sorted(rows)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[[1, 2, 3, 4]]", '[["a", "b", true]]'])
+def test_what_is_no_stored_matrix_is_refused(text):
+    with pytest.raises(StoreError, match="--write"):
+        from_text(text)

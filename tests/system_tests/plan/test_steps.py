@@ -1,0 +1,120 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from probing import find_release
+from system_tests.cli.main import main
+from system_tests.plan.steps import Use, make_plan
+
+
+def plan(old, new, *uses):
+    return make_plan(find_release(old), find_release(new), frozenset(uses))
+
+
+def run(arguments):
+    return CliRunner().invoke(main, ["plan", *arguments.split()])
+
+
+def steps(made):
+    return [(step.release, step.upgrade_from) for step in made.steps]
+
+
+def test_from_2_3_to_4_1_leads_over_a_bridge_in_three_bounces():
+    made = plan("2.3.1", "4.1")
+    assert steps(made) == [("3.9.2", "2.3"), ("3.9.2", None), ("4.1.2", None)]
+    assert made.stops == ("2.3.1", "3.9.2", "4.1.2")
+    assert any("refuses to start" in note for note in made.warnings)
+
+
+def test_from_3_4_to_3_5_1_is_one_bounce_that_must_not_be_pinned():
+    made = plan("3.4.0", "3.5.1")
+    assert steps(made) == [("3.5.1", None)]
+    assert any("do not set upgrade.from=3.4 on 3.5.1" in note for note in made.warnings)
+    assert any(bug.startswith("upgrade.from=3.4 in 3.5.1") for bug in made.bugs)
+
+
+def test_ktables_do_not_roll_from_3_4_to_3_5_1_and_do_to_3_5_2():
+    made = plan("3.4.0", "3.5.1", Use.KTABLE)
+    assert not made.rolling
+    assert made.alternatives == ("3.5.2",)
+    assert steps(plan("3.4.0", "3.5.2", Use.KTABLE)) == [("3.5.2", "3.4"), ("3.5.2", None)]
+
+
+def test_foreign_key_joins_do_not_roll_to_3_3_and_do_to_3_4():
+    assert not plan("3.2", "3.3", Use.FK_JOIN).rolling
+    assert plan("3.2", "3.3").rolling
+    assert steps(plan("3.2", "3.4", Use.FK_JOIN)) == [("3.4.1", "3.2"), ("3.4.1", None)]
+
+
+def test_from_3_9_to_native_is_one_bounce_with_the_way_back_open():
+    made = plan("3.9", "native")
+    assert steps(made) == [("native", None)]
+    assert made.no_return is None
+    assert made.steps[0].back.sentence == "one rolling bounce back to 3.9.2, no setting"
+    assert [one[:2] for one in made.windows] == ["a.", "b."]
+    assert made.windows[0].startswith("a. closed")
+
+
+def test_window_a_is_open_beside_releases_below_version_11():
+    assert plan("3.1", "native").windows[0].startswith("a. open where")
+    assert plan("1.1.1", "native").windows[0].startswith("a. open: 1.1.1 reads")
+    assert plan("3.8", "3.9").windows == ()
+
+
+def test_the_point_of_no_return_is_where_something_cannot_be_read_any_more():
+    assert plan("3.4.0", "3.9", Use.KTABLE).no_return == 2
+    assert plan("3.4.0", "3.9").no_return is None
+    assert plan("3.9", "4.0").no_return == 1
+    assert any("KIP-1035" in cost for cost in plan("4.2", "4.3").steps[0].back.costs)
+
+
+def test_issues_of_other_uses_are_left_out():
+    def has(issue, *uses):
+        return any(bug.startswith(issue) for bug in plan("3.2", "3.3.2", *uses).bugs)
+
+    assert has("KAFKA-13769", Use.FK_JOIN)
+    assert not has("KAFKA-13769", Use.KTABLE)
+
+
+def test_queries_and_static_members_get_their_warnings():
+    assert any("no host map" in note for note in plan("0.10.0.1", "2.0", Use.IQ).warnings)
+    assert any("standby" in note for note in plan("2.3.1", "3.9", Use.IQ).warnings)
+    back = plan("3.2", "3.1", Use.STATIC).warnings
+    assert any("former self" in note for note in back)
+    assert not any("former self" in note for note in plan("3.2", "3.1").warnings)
+
+
+def test_nothing_to_do_has_no_steps():
+    assert steps(plan("3.9.2", "3.9.2")) == []
+    assert "nothing to do" in run("--from 3.9 --to 3.9").stdout
+
+
+def test_the_command_tells_costs_and_the_way_back():
+    done = run("--from 2.3.1 --to 4.1 --format json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert len(document["steps"]) == 3
+    for step in document["steps"]:
+        assert step["cost"]["rebalances"] >= 1
+        assert step["cost"]["pause_ms"] > 0
+        assert step["back"]["sentence"]
+
+
+def test_the_command_ends_with_1_where_all_members_have_to_stop():
+    done = run("--from 3.4.0 --to 3.5.1 --uses ktable")
+    assert done.exit_code == 1
+    assert "instead: take 3.5.2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("--from 9.9 --to 3.9", "unknown"),
+        ("--from 3.8 --to 3.9 --uses joins", "no such use: joins; there are"),
+    ],
+)
+def test_wrong_usage_ends_with_2(arguments, text):
+    done = run(arguments)
+    assert done.exit_code == 2
+    assert text in done.stderr

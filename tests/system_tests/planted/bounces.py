@@ -1,0 +1,247 @@
+"""The bounces that are tried with one rule taken out, and why some rules are not missed."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from system_tests.sim import World, WorldSetup, check_trace
+from system_tests.sim.events import Settled, Unsettled
+from system_tests.sim.liveness import check_final_versions, check_settles
+
+SEEDS: Final = range(4)
+SETTLE_MS: Final = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounce:
+    """One process is stopped and started; `wait_ms`: what follows does not wait for the group."""
+
+    who: str
+    release: str
+    upgrade_from: str | None = None
+    wait_ms: int | None = None
+
+    def __str__(self) -> str:
+        """A step of a runbook."""
+        done = f"bounce {self.who} to {_started(self.release, self.upgrade_from)}"
+        return done if self.wait_ms is None else f"{done}, go on after {self.wait_ms} ms"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runbook:
+    """What `simulate` cannot be asked for: a group with a setting, and bounces one by one.
+
+    Attributes:
+        old: release of all members at first; upgrade_from: their setting.
+        steps: the bounces, in order.
+        lead: lanes that the coordinator takes as leader whenever it may.
+        ends: what everybody writes in the end, 0 where nothing is promised.
+    """
+
+    old: str
+    upgrade_from: str | None = None
+    steps: tuple[Bounce, ...]
+    lead: str = ""
+    ends: int = 0
+
+    def __str__(self) -> str:
+        """The runbook in one line."""
+        lead = (f"{self.lead} leads if it can",) if self.lead else ()
+        begin = f"a, b and c on {_started(self.old, self.upgrade_from)}"
+        return "; ".join((begin, *lead, *map(str, self.steps)))
+
+    def broken(self) -> set[str]:
+        """Names of the rules that it breaks."""
+        world = World(WorldSetup(seed=1, processes=3))
+        world.next_leaders = tuple(self.lead)
+        for process in range(3):
+            world.start(process, self.old, self.upgrade_from)
+        _settle(world)
+        for step in self.steps:
+            process = ord(step.who) - ord("a")
+            world.stop(process)
+            world.run_for(1_000)
+            world.start(process, step.release, step.upgrade_from)
+            if step.wait_ms is None:
+                _settle(world)
+            else:
+                world.run_for(step.wait_ms)
+        broken = check_trace(world.trace, world.task_of) + check_settles(world.trace)
+        if self.ends:
+            broken += check_final_versions(world.trace, (self.ends,))
+        return {one.rule for one in broken}
+
+
+def _started(release: str, upgrade_from: str | None) -> str:
+    return f"{release} with upgrade.from={upgrade_from}" if upgrade_from else release
+
+
+def _settle(world: World) -> None:
+    if world.run(until=world.is_settled, within_ms=SETTLE_MS):
+        used = tuple((t.name, t.streams.state.used_version) for t in world.threads if t.is_up)
+        world.record(Settled(world.now_ms, 0, "", used))
+    else:
+        world.record(Unsettled(world.now_ms, SETTLE_MS, "somebody does not rest"))
+
+
+def _all(pairs: str, **options: Any) -> list[dict[str, Any]]:
+    return [
+        {"old": old, "new": new, **options}
+        for old, new in (pair.split(">") for pair in pairs.split())
+    ]
+
+
+BOUNCES: Final[list[dict[str, Any]]] = [
+    # below version probing: pinned, and what happens without the pin
+    *_all("0.10.0.1>0.10.2.2 0.10.0.1>2.3.1 0.10.2.1>1.1.1 0.10.2.1>2.0.1 1.1.1>2.3.1 1.1.1>3.9.1"),
+    *_all("1.1.1>native 0.10.0.1>native"),
+    *_all("0.10.0.1>0.10.1.1 0.10.0.1>1.1.1 1.1.1>2.3.1 1.1.1>3.9.1 1.1.1>native", force=True),
+    *_all("2.3.1>1.1.1 2.6.3>1.1.1 3.9.1>1.1.1 native>1.1.1", force=True),
+    # version probing under every leader model
+    *_all("2.0.1>2.3.1 2.1.1>2.3.0 2.3.1>2.0.1 2.0.1>native native>2.0.1 native>2.3.1"),
+    *_all("2.0.1>2.3.0 2.1.1>2.5.1 2.3.0>2.4.1 2.5.1>2.3.1 3.9.1>2.3.0 2.0.1>3.9.1", force=True),
+    *_all("2.3.1>3.9.1 2.4.1>2.5.1 2.5.1>2.4.1 2.4.1>2.6.3 2.6.3>2.8.2 2.8.2>3.9.1 3.9.1>2.8.2"),
+    *_all("2.0.1-text>2.3.1-text 2.3.1-text>2.0.1-text"),
+    # ours, and ours beside the JVM
+    *_all("2.8.2>native 3.1.2>native native>3.1.2 native>2.8.2 3.9.1>next next>3.1.2"),
+    *_all("native>next next>native native>incompatible incompatible>native next>incompatible"),
+    # static members, who may be handed the answer of their former selves; several threads
+    *_all("3.9.1>2.8.2 2.8.2>3.9.1 2.5.1>2.8.2 native>next", static=True),
+    *_all("next>native incompatible>native native>2.8.2", static=True, force=True),
+    *_all("2.3.1>2.4.1 2.4.1>2.5.1 2.8.2>3.9.1 3.1.2>native", threads=2, force=True),
+    # messages lost, members killed
+    *_all(
+        "2.8.2>3.9.1 3.1.2>native native>incompatible",
+        faults=frozenset({"crash", "delay", "drop", "leader"}),
+    ),
+]
+"""Options of `simulate`; each is run with every seed."""
+
+
+def _runbook(old: str, steps: str, *, lead: str = "", ends: int = 0) -> Runbook:
+    """Read a short form: "2.8.2/1.1" pins, "a>native" bounces, "+150" goes on after 150 ms."""
+    read = []
+    for step in steps.split():
+        who, _, program = step.partition(">")
+        program, _, wait_ms = program.partition("+")
+        release, _, pin = program.partition("/")
+        read.append(
+            Bounce(
+                who=who,
+                release=release,
+                upgrade_from=pin or None,
+                wait_ms=int(wait_ms) if wait_ms else None,
+            )
+        )
+    release, _, pin = old.partition("/")
+    return Runbook(old=release, upgrade_from=pin or None, steps=tuple(read), lead=lead, ends=ends)
+
+
+PINNED_BESIDE_1_1: Final = _runbook("1.1.1", "a>native/1.1 b>native/1.1 a>native/1.1", lead="ac")
+"""One of ours leads a pinned one of ours, and then a JVM leads that reads nothing above 2."""
+
+RUNBOOKS: Final = (
+    # a version above the leader's beside version 1 or 2
+    _runbook("2.8.2/1.1", "a>3.9.1"),
+    _runbook("2.8.2/1.1", "c>3.9.1 a>2.8.2"),
+    _runbook("2.6.3/1.1", "a>3.9.1 c>native"),
+    _runbook("2.8.2/1.1", "a>native b>native"),
+    _runbook("2.4.1/1.1", "c>native b>3.9.1"),
+    _runbook("2.0.1/1.1", "c>2.1.1"),
+    # a leader that answers in 2, whatever was written
+    _runbook("0.10.1.1", "c>2.0.1/0.10.0"),
+    _runbook("0.10.1.1", "c>2.3.1/0.10.0 b>native/0.10.0"),
+    _runbook("0.10.1.1", "c>native/0.10.0 b>3.9.1/0.10.0"),
+    _runbook("0.10.1.1", "c>2.3.1/0.10.0"),
+    _runbook("0.10.1.1", "c>native/0.10.0"),
+    # ours under a leader of Kafka's that lifts everybody
+    _runbook("2.8.2", "b>native c>3.9.1 a>3.9.1", lead="ca", ends=11),
+    _runbook("2.8.2", "b>native a>3.9.1 c>3.9.1", lead="ac", ends=11),
+    # members of ours with a pin, beside JVM members with and without
+    _runbook("native/1.1", "a>native b>native"),
+    _runbook("native/1.1", "c>3.9.1 a>native"),
+    _runbook("native", "c>native/1.1 a>3.9.1/1.1"),
+    _runbook("native", "c>3.9.1/1.1 b>2.8.2/1.1"),
+    _runbook("native", "a>native c>2.8.2/1.1 a>2.8.2/1.1", lead="ca"),
+    _runbook("3.9.1/1.1", "a>native b>native"),
+    PINNED_BESIDE_1_1,
+    # three programs at once
+    _runbook("native", "a>next b>incompatible"),
+    _runbook("incompatible", "a>native b>next"),
+    _runbook("incompatible", "c>native a>2.8.2"),
+    _runbook("next", "b>2.8.2 c>native"),
+    _runbook("2.8.2", "b>native c>2.3.1"),
+    _runbook("2.3.1", "b>native c>2.0.1"),
+    _runbook("2.3.0", "b>2.3.1 c>2.0.1"),
+    # one of ours leads others that write above what it knows, before they have heard of it
+    _runbook("next", "b>next c>next a>native+150 c>native", lead="ab"),
+    _runbook("next", "a>next c>next b>native+150 a>native", lead="ba"),
+    _runbook("incompatible", "b>incompatible c>incompatible a>native+150 c>native", lead="ab"),
+    _runbook("incompatible", "a>incompatible c>incompatible b>native+150 a>native", lead="ba"),
+)
+"""Beside the bounces, each run once."""
+
+
+_G, _T = "member, guarded, tasks kept, follow-up, follow-up waits", "member, text of KIP-268"
+_N, _A = "member, native", "leader, answers to members of ours"
+_DEAD = "what cannot be decoded ends a member of Kafka's before the table is asked what it thinks"
+_SAME = "a later row does the same with another sentence"
+_TEXT = "the text is run between 2.0 and 2.3 only, where no leader answers so"
+HARMLESS: Final[dict[str, str]] = {
+    "member, no probing: unreadable answer": _DEAD,
+    "member, unguarded: unreadable answer": _DEAD,
+    "member, unguarded: error answer": "only leaders from 2.7 on send errors, in a version that"
+    " these members cannot read",
+    f"{_G}: unreadable answer": _DEAD,
+    f"{_G}: agreed above what we speak": "no leader that says its own number knows more than 4,"
+    " which these members know; a guard against KAFKA-8649 that history left idle",
+    f"{_G}: others still write lower": "the next row writes the same version, and rejoins as well",
+    f"{_N}: a later JVM leads": "no JVM writes a version above 11 yet; tests/probing has one of 12",
+    f"{_N}: unreadable answer": "a leader of ours answers in what was written; bytes that cannot be"
+    " decoded are asked for again whatever the table says",
+    f"{_N}: error answer": "the JVM members die of the same answer; without the row the member"
+    " keeps quiet about it, which tests/probing would notice",
+    f"{_N}: pin stays": "a leader of ours tells a pinned member its pin: row 'pinned' of the next"
+    " version. Either of the two is enough",
+    f"{_N}: too old to probe": "the member comes down to 1 or 2 itself, and a leader of ours lifts"
+    " it again: a rebalance more, within the bound",
+    f"{_N}: unusable second number": "no leader of the release table names a number below the"
+    " version that it answers in",
+    f"{_N}: others still write lower": "the next row writes the same version, and rejoins as well",
+    f"{_T}: unreadable answer": _TEXT,
+    f"{_T}: answered above what was sent": _TEXT,
+    f"{_T}: too old to probe": "nobody is pinned between 2.0 and 2.3",
+    f"{_T}: leader ends the upgrade": "everybody writes the new version at the next rebalance"
+    " anyhow; test_sim_kip268 counts the rebalance that is missing",
+    f"{_T}: lifted in passing": "the leader's last rebalance lifts it all the same;"
+    " test_sim_kip268 counts the rebalance that is too much",
+    "member, follow-ups: host is missing": "no member of the simulation serves queries;"
+    " tests/assignor has one that does",
+    "member, follow-ups: tasks wait to be revoked": "a follow-up at 0 ms: the next row rejoins at"
+    " once as well",
+    "member, follow-ups: follow-up was asked for": "a warm-up that nobody comes"
+    " back for leaves its task where it is, which breaks no rule; tests/probing asks for it",
+    "leader: natives only (native)": "members of ours are answered one by one under any row",
+    "leader: somebody writes version 1 or 2 (all)": _SAME,
+    "leader: empty answer to future members, own number (empty, own number)": "they get tasks, as"
+    " from 2.4 on, and come down all the same",
+    "leader: separate tasks for future members (separate tasks)": "everybody gets new tasks, as"
+    " from 2.6 on",
+    "leader: empty answer to future members, by the text (text of KIP-268)": "they get tasks, as"
+    " from 2.4 on, and come down all the same",
+    "leader: future members answered in the lowest version (native, normal, or dead, normal, or"
+    " error)": _SAME,
+    f"{_A}: native body that cannot be read": "the last row finds the same version",
+    f"{_A}: native member in the version it wrote": "the last row finds the same version",
+    "leader, next version of members of ours: pinned": "a pinned member does not listen: row 'pin"
+    " stays' of the member. Either of the two is enough",
+    "leader, next version of members of ours: as far as the JVM members go": "a JVM that leads next"
+    " makes members at 101 probe: a rebalance more, within Kafka's bound; tests/probing counts it",
+}
+"""Rule -> why nothing of the above misses it."""
+
+EXPLORED: Final[dict[str, str]] = {
+    "answered within used": "0.10.0.1 0.10.1.1 dynamic KAFKA-6054",
+    "sets what it speaks": "2.0.1 2.3.0 dynamic KAFKA-8649",
+    "nothing is forgotten": "2.4.1 2.5.1 static KAFKA-9821",
+}
+"""Checker -> the search in which it alone finds an issue of history, with two members."""

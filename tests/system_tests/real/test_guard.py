@@ -1,0 +1,62 @@
+"""The keeper takes its command along, whichever of the two processes ends how."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's rope is Linux's")
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "system_tests.real.guard", str(folder), "sleep", "60"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    child = int(process.stdout.readline())
+    yield process, child, folder
+    process.stdin.close()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def is_gone(pid):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(keeper):
+    process, child, folder = keeper
+    process.stdin.close()
+    process.wait(timeout=10)
+    assert is_gone(child)
+    assert not folder.exists()
+
+
+def test_a_stop_reaches_the_command_and_the_folder_stays(keeper):
+    process, child, folder = keeper
+    process.terminate()
+    process.wait(timeout=10)
+    assert is_gone(child)
+    assert folder.exists()
+
+
+def test_a_killed_keeper_takes_its_command_along(keeper):
+    process, child, _ = keeper
+    process.kill()
+    process.wait(timeout=10)
+    assert is_gone(child)

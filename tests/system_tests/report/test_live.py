@@ -1,0 +1,210 @@
+"""What a report shows of a live bounce: reports of members in, bars and marks out."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from system_tests.cli.main import main
+from system_tests.live.bounce import Outcome
+from system_tests.live.events import (
+    AnswersDecided,
+    AssignmentTaken,
+    MemberFailed,
+    MemberStarted,
+    MemberStopped,
+    PartitionsAssigned,
+    PartitionsRevoked,
+    RejoinRequested,
+    Report,
+    SubscriptionWritten,
+)
+from system_tests.live.evidence.verdict import Check, Verdict
+from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.report.live import story_of_live
+from system_tests.report.story import GROUP, MarkKind, RebalanceCause
+
+BEGAN_MS = 1_000_000.0
+
+
+def said(member, at_ms, event, incarnation=0):
+    return Report(member=member, incarnation=incarnation, at_ms=BEGAN_MS + at_ms, event=event)
+
+
+def started(release):
+    return MemberStarted(pid=1, release=release, upgrade_from=None)
+
+
+def wrote(version):
+    return SubscriptionWritten(version=version, latest_supported_version=version, size=40)
+
+
+def took(generation):
+    return AssignmentTaken(
+        generation=generation,
+        version=10,
+        commonly_supported_version=10,
+        active_tasks=(),
+        standby_tasks=(),
+        error_code=0,
+        next_version=10,
+    )
+
+
+DECIDED = AnswersDecided(
+    version=10,
+    commonly_supported_version=10,
+    members=2,
+    rule="lowest used version",
+    why="b wrote 10",
+    version_probing=True,
+    future_members=(),
+    quarantined_members=(),
+)
+REJOINS = RejoinRequested(
+    rule="somebody has not been bounced",
+    why="come down",
+    used_version_before=11,
+    used_version_after=10,
+    for_version=True,
+)
+# a is bounced, lowers its version and goes on; b is killed at the end.
+REPORTS = (
+    said("a", 0, started("3.1.2")),
+    said("b", 5, started("3.1.2")),
+    said("a", 10, wrote(10)),
+    said("b", 10, wrote(10)),
+    said("b", 20, DECIDED),
+    said("a", 21, took(1)),
+    said("b", 22, took(1)),
+    said("a", 25, PartitionsAssigned(partitions=(0,))),
+    said("b", 25, PartitionsAssigned(partitions=(1,))),
+    said("a", 40, PartitionsRevoked(partitions=(0,))),
+    said("a", 41, MemberStopped(records=3)),
+    said("b", 45, took(2)),
+    said("a", 60, started("native"), 1),
+    said("a", 70, wrote(11), 1),
+    said("a", 80, took(3), 1),
+    said("b", 81, took(3)),
+    said("a", 82, REJOINS, 1),
+    said("a", 90, wrote(10), 1),
+    said("a", 95, took(4), 1),
+    said("b", 96, took(4)),
+    said("a", 97, PartitionsAssigned(partitions=(0,)), 1),
+)
+ENDED_MS = {("a", 0): BEGAN_MS + 50, ("b", 0): BEGAN_MS + 200}
+
+
+def story(reports=REPORTS, *, failure=None, checks=()):
+    stage = Stage(release="native", upgrade_from=None, latest_version=101)
+    before = Stage(release="3.1.2", upgrade_from=None, latest_version=10)
+    outcome = Outcome(
+        verdict=None if failure else Verdict(checks=checks),
+        failure=failure,
+        death=None,
+        used_versions={},
+        records={"a": 3, "b": 4},
+        first_generation=1,
+        generation=4,
+        steps=(),
+        reports=tuple(reports),
+        ended_ms=ENDED_MS,
+        seconds=1.0,
+        bounce_seconds=0.5,
+    )
+    plan = LivePlan(before=before, stages=(stage,), promised_versions=(101,))
+    options = LiveOptions(partitions=2)
+    return story_of_live(outcome, plan, options, lines=(), replay="rolling-bounce live")
+
+
+def spans(bars, lane):
+    return [(bar.key, bar.from_ms, bar.until_ms) for bar in bars if bar.lane == lane]
+
+
+def test_a_member_has_a_bar_for_each_version_it_writes_and_none_while_it_is_down():
+    assert spans(story().versions, "a") == [
+        ("v10", 10, 41),
+        ("v11", 70, 90),
+        ("v10", 90, pytest.approx(206)),
+    ]
+    assert [bar.text for bar in story().versions if bar.lane == "a"][1] == "native v11"
+
+
+def test_a_killed_owner_owns_until_its_process_was_seen_to_be_gone():
+    owners = story().owners
+    assert spans(owners, "partition 0") == [("a", 25, 40), ("a", 97, pytest.approx(206))]
+    assert spans(owners, "partition 1") == [("b", 25, 200)]
+
+
+def test_marks_say_the_rule_and_the_reason_that_the_member_gave():
+    told = {mark.kind: mark for mark in story().marks}
+    assert told[MarkKind.LEADS].lane == "b"
+    assert "rule: lowest used version" in told[MarkKind.LEADS].hover
+    assert "rule: somebody has not been bounced\ncome down" in told[MarkKind.DOWNGRADES].hover
+    assert (told[MarkKind.STOPS].lane, told[MarkKind.STOPS].at_ms) == ("a", 41)
+    assert (told[MarkKind.DIES].lane, told[MarkKind.DIES].at_ms) == ("b", 200)
+
+
+def test_who_fails_with_a_reason_dies_once():
+    reports = (*REPORTS, said("b", 150, MemberFailed(why="cannot decode")))
+    dies = [m for m in story(reports).marks if m.kind is MarkKind.DIES and m.lane == "b"]
+    assert [(m.at_ms, m.hover) for m in dies] == [(150, "b fails: cannot decode")]
+    assert spans(story(reports).versions, "b") == [("v10", 10, 150)]
+
+
+def test_rebalances_have_their_cause():
+    found = [(one.generation, one.at_ms, one.cause) for one in story().rebalances]
+    assert found == [
+        (1, 21, RebalanceCause.EDGE),
+        (2, 45, RebalanceCause.MEMBERSHIP),
+        (3, 80, RebalanceCause.MEMBERSHIP),
+        (4, 95, RebalanceCause.VERSION),
+    ]
+
+
+def test_checks_that_failed_are_told_first_and_marked_at_the_end():
+    checks = tuple(
+        Check(name=name, ok=ok, sentence=f"{name}!", numbers={})
+        for name, ok in (("records", True), ("owners", False))
+    )
+    told = story(checks=checks)
+    assert not told.ok
+    assert told.facts[:2] == ("owners: owners!", "records: records!")
+    broken = [mark for mark in told.marks if mark.kind is MarkKind.BROKEN]
+    assert [(mark.lane, mark.hover) for mark in broken] == [(GROUP, "owners!")]
+
+
+def test_an_experiment_that_ended_early_or_before_it_began_has_a_story():
+    assert story(failure="member b died").facts[0] == "member b died"
+    assert story((), failure="the group did not settle").versions == ()
+
+
+def test_a_report_that_cannot_be_written_ends_with_3_before_anything_starts(tmp_path):
+    path = str(tmp_path / "no" / "page.html")
+    done = CliRunner().invoke(main, ["live", "--from", "3.1", "--to", "native", "--report", path])
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "choose another file for --report" in done.stderr
+
+
+@pytest.mark.loop
+@pytest.mark.timeout(120)
+def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_again(tmp_path):
+    page = tmp_path / "page.html"
+    line = "live --from 3.1 --to native --members 2 --order b,a"
+    done = subprocess.run(
+        [sys.executable, "-m", "system_tests.cli.main", *line.split(), "--report", str(page)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "<title>good: 3.1.2 to native, live, seed 0</title>" in text
+    assert f"<code>rolling-bounce {line}</code>" in text
+    assert "no partition ever had two owners" in text
+    assert "rule: " in text
+    settled = [line for line in done.stdout.splitlines() if "settled; tasks" in line]
+    assert settled
+    assert [line for line in settled if line not in text] == []

@@ -1,0 +1,148 @@
+"""The page: one file that a browser draws without asking anybody for anything."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from system_tests.report.page import ReportError, report_page, write_report
+from system_tests.report.sim import story_of_simulation
+from system_tests.report.story import Mark, MarkKind, Story
+from system_tests.sim import BounceOptions, run_bounce
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--window-size=1400,900",
+    "--virtual-time-budget=8000",
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # no network, whatever the page may ask for
+)
+# Put behind the page: what it asked for, what the pointer shows of a leader, whether it fits.
+PROBE = """<script>
+addEventListener("load", () => setTimeout(() => {
+  const chart = document.getElementById("bounce");
+  const leads = chart.data.findIndex(trace => trace.name.startsWith("leads"));
+  Plotly.Fx.hover(chart, [{curveNumber: leads, pointNumber: 0}], ["xy"]);
+  const found = document.createElement("pre");
+  found.id = "found";
+  found.textContent = JSON.stringify({
+    requests: performance.getEntriesByType("resource").map(entry => entry.name),
+    hover: [...chart.querySelectorAll(".hoverlayer text")].map(text => text.textContent),
+    buttons: [...chart.querySelectorAll(".modebar-btn")].map(button => button.dataset.title),
+    bars: [...chart.querySelectorAll(".point path")].filter(p => p.getBBox().width > 0).length,
+    width: document.documentElement.scrollWidth,
+  });
+  document.body.append(found);
+}, 500));
+</script>"""
+ASKS = '<script>fetch("https://example.org/").catch(() => 0)</script>'
+
+
+@pytest.fixture(scope="module")
+def story():
+    return story_of_simulation(run_bounce(BounceOptions(seed=7, old="2.3.1", new="3.9")))
+
+
+@pytest.fixture(scope="module")
+def page(story):
+    return report_page(story)
+
+
+def test_a_page_names_the_verdict_the_rules_and_the_command_that_does_it_again(story, page):
+    assert f"<title>good: {story.title}</title>" in page
+    assert "somebody has not been bounced" in page
+    assert story.replay in page
+    assert "The trace, line by line" in page
+
+
+def test_the_same_story_gives_the_same_bytes(story, page):
+    assert report_page(story) == page
+
+
+def test_a_page_has_no_address_that_a_browser_would_load(page):
+    body = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert re.findall(r"(?:src|href)\s*=\s*[\"'](?!data:)", body) == []
+    assert "default-src 'none'" in page
+
+
+def test_what_members_say_cannot_become_markup(story):
+    mark = Mark(lane="a", at_ms=1, kind=MarkKind.NOTES, hover="<script>alert(1)</script> & so on")
+    facts = ("<b>bold</b>",)
+    page = report_page(replace(story, facts=facts, marks=(mark,), trace=("</pre><i>",)))
+    assert "<b>bold" not in page
+    assert "<script>alert" not in page
+    assert "</pre><i>" not in page
+    assert "lt;script" in page  # plotly takes a few tags in its texts for markup
+
+
+def test_a_group_that_never_formed_has_a_page_too(story):
+    empty = dict.fromkeys(("versions", "owners", "marks", "rebalances", "partitions"), ())
+    assert isinstance(story, Story)
+    assert "bad" in report_page(replace(story, ok=False, end_ms=0, **empty))
+
+
+def test_a_file_that_cannot_be_written_is_told(story, tmp_path):
+    with pytest.raises(ReportError, match="choose another file"):
+        write_report(tmp_path, story)
+
+
+def browser():
+    """The browser's path; without one the test is skipped, in CI it fails."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None and os.environ.get("CI"):
+        pytest.fail("no browser to look at the report with: run .ci/browser")
+    if found is None:
+        pytest.skip("no Chromium to look at the report with: run .ci/browser")
+    return found
+
+
+def drawn(page, folder):
+    """What a headless browser makes of a page: its DOM and its console."""
+    file = folder / "page.html"
+    file.write_text(page, encoding="utf-8")
+    done = subprocess.run(
+        [browser(), *FLAGS, f"--user-data-dir={folder / 'profile'}", "--dump-dom", file.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_real_browser_draws_the_page_offline_and_has_nothing_to_complain_of(
+    story, page, tmp_path
+):
+    dom, console = drawn(page.replace("</body>", f"{PROBE}</body>"), tmp_path)
+    assert console == []
+    assert dom.count('class="main-svg"') >= 2
+    for text in ("Members, by the version they write", "Partitions, by their owner", "writes v11"):
+        assert text in dom
+    found = json.loads(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1])
+    assert found["requests"] == []
+    assert found["bars"] == len(story.versions) + len(story.owners)
+    assert any("rule: lowest used version" in text for text in found["hover"])
+    assert not [title for title in found["buttons"] if "hare" in title or "loud" in title]
+    assert found["width"] <= 1400
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_page_that_asked_for_something_would_be_refused_by_its_own_policy(page, tmp_path):
+    _, console = drawn(page.replace("</body>", f"{ASKS}</body>"), tmp_path)
+    assert any("Content Security Policy" in line for line in console)

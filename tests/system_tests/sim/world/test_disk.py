@@ -1,0 +1,51 @@
+"""State on disk: it lags, catches up, and gets lost."""
+
+from encoding import TaskId
+from system_tests.sim.world.disk import Disk, StateRates
+
+TASK = TaskId(0, 1)
+RATES = StateRates(history=1000, growth=100, restore=1000, checkpoint_ms=5_000)
+
+
+def test_a_task_without_state_reads_everything():
+    disk = Disk(rates=RATES)
+    assert disk.open(TASK, 0) == (1000, 1000)
+    assert disk.report(500) == {TASK: 500}
+
+
+def test_an_open_copy_catches_up_and_then_follows_the_end():
+    disk = Disk(rates=RATES)
+    disk.open(TASK, 0)
+    assert disk.offset_sum(TASK, 10_000) == RATES.end_offset_sum(10_000) == 2000
+    assert disk.open(TASK, 10_000) == (0, 0)
+
+
+def test_a_closed_copy_lags_by_what_was_written_meanwhile():
+    disk = Disk(rates=RATES)
+    disk.open(TASK, 0)
+    disk.close(TASK, 10_000)
+    assert disk.report(15_000) == {TASK: 2000}
+    assert disk.open(TASK, 15_000) == (500, 500)
+
+
+def test_a_crash_falls_back_to_the_last_checkpoint():
+    disk = Disk(rates=RATES)
+    disk.open(TASK, 0)
+    disk.crash(10_000)
+    assert disk.report(10_000) == {TASK: RATES.end_offset_sum(5_000)}
+
+
+def test_a_crash_soon_after_opening_leaves_what_was_there():
+    disk = Disk(rates=RATES, at_rest={TASK: 7})
+    disk.open(TASK, 9_000)
+    disk.crash(10_000)
+    assert disk.report(10_000) == {TASK: 7}
+
+
+def test_a_lost_disk_has_nothing_and_a_copy_goes_its_own_way():
+    disk = Disk(rates=RATES)
+    disk.open(TASK, 0)
+    other = disk.copy()
+    disk.lose()
+    assert disk.report(1_000) == {}
+    assert other.report(1_000) == {TASK: 1000}
