@@ -1,7 +1,7 @@
 """What an answer changes, with a reason for each: actives, standbys, warm-ups, copies given up."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -155,18 +155,8 @@ def joined(before: GroupState, after: GroupState) -> GroupState:
     columns = (old_task, before.copy_client.tolist(), before.copy_lag.tolist())
     for task, client, lag in zip(*columns, strict=True):
         if task_of[task] != NOBODY and client_of[client] != NOBODY:
-            rows.append((task_of[task], client_of[client], lag))
-    rows.sort()
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    starts = np.searchsorted(table[:, 0], np.arange(len(after.tasks) + 1))
-    return replace(
-        after,
-        owner=owner,
-        copy_start=starts.astype(np.int64),
-        copy_client=table[:, 1].copy(),
-        copy_lag=table[:, 2].copy(),
-        copy_stalled=np.zeros(len(rows), dtype=np.bool_),
-    )
+            rows.append((task_of[task], client_of[client], lag, 0))
+    return after.with_copies(np.array(rows, dtype=np.int64).reshape(-1, 4), owner=owner)
 
 
 def _numbers(names: Iterable[T], number: Mapping[T, int]) -> list[int]:

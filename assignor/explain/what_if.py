@@ -118,25 +118,11 @@ def _targets(facts: Facts) -> IntArray:
 
 def with_copy(state: GroupState, task: int, client: int, lag: int | None) -> GroupState:
     """The group with another lag of one client for one task; None takes the state away."""
-    start, end = int(state.copy_start[task]), int(state.copy_start[task + 1])
-    place = start + int(np.searchsorted(state.copy_client[start:end], client))
-    found = place < end and int(state.copy_client[place]) == client
-    clients, lags, stalled = state.copy_client, state.copy_lag, state.copy_stalled
-    if found:
-        clients, lags = np.delete(clients, place), np.delete(lags, place)
-        stalled = np.delete(stalled, place)
+    rows = state.copy_rows()
+    rows = rows[(rows[:, 0] != task) | (rows[:, 1] != client)]
     if lag is not None:
-        clients, lags = np.insert(clients, place, client), np.insert(lags, place, lag)
-        stalled = np.insert(stalled, place, [False])
-    starts = state.copy_start.copy()
-    starts[task + 1 :] += (lag is not None) - int(found)
-    return replace(
-        state,
-        copy_start=starts,
-        copy_client=clients,
-        copy_lag=lags,
-        copy_stalled=stalled,
-    )
+        rows = np.append(rows, np.array([[task, client, lag, 0]]), axis=0)
+    return state.with_copies(rows)
 
 
 def without_client(state: GroupState, client: int) -> GroupState:
@@ -146,15 +132,9 @@ def without_client(state: GroupState, client: int) -> GroupState:
     """
     threads = state.capacity().copy()
     threads[client] = 0
-    keep = state.copy_client != client
-    task = state.copy_task()[keep]
-    count = np.arange(len(state.tasks) + 1)
-    return replace(
-        state,
+    rows = state.copy_rows()
+    return state.with_copies(
+        rows[rows[:, 1] != client],
         threads=threads,
         owner=np.where(state.owner == client, NOBODY, state.owner),
-        copy_start=np.searchsorted(task, count).astype(np.int64),
-        copy_client=state.copy_client[keep],
-        copy_lag=state.copy_lag[keep],
-        copy_stalled=state.copy_stalled[keep],
     )

@@ -77,17 +77,10 @@ def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) 
 def _settled(state: GroupState, active: IntArray, task: IntArray, client: IntArray) -> GroupState:
     """The group once all tasks and standbys (int [P], sorted by task) are where they belong."""
     runs = np.flatnonzero(state.stateful)
-    of_task, at = np.concatenate([runs, task]), np.concatenate([active[runs], client])
-    lag = np.concatenate([np.full(len(runs), LAG_RUNNING), np.zeros(len(task), dtype=np.int64)])
-    order = np.lexsort((at, of_task))
-    return replace(
-        state,
-        owner=active,
-        copy_start=np.searchsorted(of_task[order], np.arange(len(state.tasks) + 1)),
-        copy_client=at[order],
-        copy_lag=lag[order],
-        copy_stalled=np.zeros(len(order), dtype=np.bool_),
-    )
+    rows = np.zeros((len(runs) + len(task), 4), dtype=np.int64)
+    rows[:, 0], rows[:, 1] = np.concatenate([runs, task]), np.concatenate([active[runs], client])
+    rows[: len(runs), 2] = LAG_RUNNING
+    return state.with_copies(rows, owner=active)
 
 
 def _with_moves_under_way(state: GroupState) -> GroupState:

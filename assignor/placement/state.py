@@ -9,6 +9,7 @@ nothing here is of size T x C.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,15 @@ class GroupState:
         tasks = np.arange(len(self.tasks), dtype=np.int64)
         return np.repeat(tasks, self.copy_start[1:] - self.copy_start[:-1])
 
+    def copy_rows(self) -> IntArray:
+        """Int [N, 4]: task, client, lag and stalled (0 or 1) of each reported copy."""
+        stalled = self.copy_stalled.astype(np.int64)
+        return np.stack([self.copy_task(), self.copy_client, self.copy_lag, stalled], axis=1)
+
+    def with_copies(self, rows: IntArray, **changes: Any) -> "GroupState":
+        """The group with other copies, in rows as `copy_rows` has them, and with other columns."""
+        return replace(self, **_copy_columns(rows, len(self.tasks)), **changes)
+
     def is_caught_up(self) -> BoolArray:
         """Bool [N]: whether each reported copy is within the acceptable recovery lag.
 
@@ -178,7 +188,6 @@ def group_state(
     _check_clients(ordered)
     warnings: list[str] = []
     owner = _owners(ordered, index_by_task, warnings)
-    copy_task, copy_client, copy_lag, stalled = _copies(ordered, index_by_task)
     stateful = frozenset(stateful_tasks)
     count = len(ordered_tasks)
     state = GroupState(
@@ -188,10 +197,7 @@ def group_state(
         clients=tuple(client.process_id for client in ordered),
         threads=np.array([client.threads for client in ordered], dtype=np.int64),
         owner=owner,
-        copy_start=np.searchsorted(copy_task, np.arange(count + 1)).astype(np.int64),
-        copy_client=copy_client,
-        copy_lag=copy_lag,
-        copy_stalled=stalled,
+        **_copy_columns(_copies(ordered, index_by_task), count),
         end_offset_sums=_ends(ordered_tasks, end_offset_sums or {}),
         racks=tuple(client.rack for client in ordered),
         tags=tuple(client.tags for client in ordered),
@@ -245,24 +251,29 @@ def _ends(tasks: Sequence[TaskId], end_offset_sums: Mapping[TaskId, int]) -> Int
     return np.array(ends, dtype=np.int64)
 
 
-def _copies(
-    ordered: Sequence[ClientInput], index_by_task: Mapping[TaskId, int]
-) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
-    """Columns task, client, lag and stalled of the reported copies, sorted by task and client."""
-    rows: list[tuple[int, int, int, int]] = []
+def _copies(ordered: Sequence[ClientInput], index_by_task: Mapping[TaskId, int]) -> IntArray:
+    """The reported copies of tasks that exist, in rows as `GroupState.copy_rows` has them."""
+    rows: list[tuple[int, int, int, bool]] = []
     for number, client in enumerate(ordered):
         before = client.lags_before
         rows.extend(
             # Without a memory of it a copy counts as one that gets nearer.
-            (index_by_task[task], number, lag, before.get(task, -1))
+            (index_by_task[task], number, lag, lag > 0 and 0 <= before.get(task, -1) <= lag)
             for task, lag in client.lags.items()
             if task in index_by_task
         )
-    rows.sort()
-    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    task, lag, before_lag = table[:, 0].copy(), table[:, 2].copy(), table[:, 3]
-    stalled = (before_lag >= 0) & (lag >= before_lag) & (lag > 0)
-    return task, table[:, 1].copy(), lag, stalled
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def _copy_columns(rows: IntArray, tasks: int) -> dict[str, Any]:
+    """The columns of a state for rows as `GroupState.copy_rows` has them, in any order."""
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    return {
+        "copy_start": np.searchsorted(rows[:, 0], np.arange(tasks + 1)).astype(np.int64),
+        "copy_client": rows[:, 1].copy(),
+        "copy_lag": rows[:, 2].copy(),
+        "copy_stalled": rows[:, 3] != 0,
+    }
 
 
 def _weights(tasks: Sequence[TaskId], weights: Mapping[TaskId, float] | None) -> FloatArray | None:

@@ -154,22 +154,11 @@ class OffloadedPlans:
 
 def _after(state: GroupState, answer: TaskAssignment) -> GroupState:
     """The group as it will report: owners as answered, running there; other copies as they are."""
-    width = len(state.clients)
+    width, rows = len(state.clients), state.copy_rows()
     running = np.flatnonzero(state.stateful)
-    keys = state.copy_task() * width + state.copy_client
-    mine = running * width + answer.active[running]
-    others = ~np.isin(keys, mine)
-    every = np.concatenate([keys[others], mine])
-    order = np.argsort(every, kind="stable")
-    lags = np.concatenate([state.copy_lag[others], np.full(len(mine), LAG_RUNNING)])[order]
-    stalled = np.concatenate([state.copy_stalled[others], np.zeros(len(mine), np.bool_)])[order]
-    task = every[order] // width
-    return replace(
-        state,
-        owner=answer.active.copy(),
-        copy_start=np.searchsorted(task, np.arange(len(state.tasks) + 1)).astype(np.int64),
-        copy_client=every[order] % width,
-        copy_lag=lags,
-        copy_stalled=stalled,
-        warnings=(),
+    mine = np.zeros((len(running), 4), dtype=np.int64)
+    mine[:, 0], mine[:, 1], mine[:, 2] = running, answer.active[running], LAG_RUNNING
+    others = ~np.isin(rows[:, 0] * width + rows[:, 1], mine[:, 0] * width + mine[:, 1])
+    return state.with_copies(
+        np.concatenate([rows[others], mine]), owner=answer.active.copy(), warnings=()
     )

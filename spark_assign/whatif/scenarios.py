@@ -205,21 +205,15 @@ def _client(state: GroupState, number: int) -> _Client:
 
 def _with(state: GroupState, place: np.ndarray, clients: list[_Client]) -> GroupState:
     """The same tasks with other clients; `place` has the new number of each old one, and NOBODY."""
-    client = place[state.copy_client]
-    stays = client != NOBODY
-    task = state.copy_task()[stays]
-    order = np.lexsort((client[stays], task))
-    return replace(
-        state,
+    rows = state.copy_rows()
+    rows[:, 1] = place[rows[:, 1]]
+    return state.with_copies(
+        rows[rows[:, 1] != NOBODY],
         clients=tuple(one[0] for one in clients),
         threads=np.array([one[1] for one in clients], dtype=np.int64),
         racks=tuple(one[2] for one in clients),
         tags=tuple(one[3] for one in clients),
         owner=place[state.owner],
-        copy_start=np.searchsorted(task, np.arange(len(state.tasks) + 1)).astype(np.int64),
-        copy_client=client[stays][order],
-        copy_lag=state.copy_lag[stays][order],
-        copy_stalled=state.copy_stalled[stays][order],
     )
 
 
