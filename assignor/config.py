@@ -8,7 +8,7 @@ refused with the nearest known one.
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from assignor.errors import ConfigError
@@ -50,6 +50,16 @@ class AssignmentConfig:
             value = getattr(self, name)
             if not is_allowed(value):
                 raise ConfigError(f"{dotted(name)} = {value!r} is not allowed: {allowed}")
+
+    def with_rack_costs(self, *, traffic: int, non_overlap: int) -> "AssignmentConfig":
+        """The settings with a strategy's own rack costs where none are given (KIP-925)."""
+        given = self.rack_aware_assignment_traffic_cost
+        other = self.rack_aware_assignment_non_overlap_cost
+        return replace(
+            self,
+            rack_aware_assignment_traffic_cost=traffic if given is None else given,
+            rack_aware_assignment_non_overlap_cost=non_overlap if other is None else other,
+        )
 
 
 def _is_int(least: int) -> Callable[[Any], bool]:

@@ -45,14 +45,7 @@ def look_at_member(described: DescribedMember, group_id: str) -> MemberLook:
     """Read both blobs of a member of a Streams group; never raises."""
     outer, why = _outer(described.metadata)
     answer, why_answer = look_at_answer(described.assignment)
-    look = MemberLook(
-        described=described,
-        process=f"member {described.member_id}",
-        client=client_name(described.client_id, group_id),
-        answer=answer,
-        record_bytes=record_bytes(described),
-        unreadable="; ".join(part for part in (why, why_answer) if part),
-    )
+    look = _unread(described, group_id, answer, (why, why_answer))
     if outer is None:
         return look
     try:
@@ -68,15 +61,23 @@ def look_at_stock_member(described: DescribedMember, group_id: str) -> MemberLoo
     """Read what the consumer protocol alone says of a member, whatever its assignor."""
     outer, why = _outer(described.metadata)
     assigned, why_answer = _assigned(described.assignment)
-    look = MemberLook(
+    answer = AnswerLook() if assigned is None else _bare(assigned)
+    look = _unread(described, group_id, answer, (why, why_answer))
+    return look if outer is None else _with(look, outer)
+
+
+def _unread(
+    described: DescribedMember, group_id: str, answer: AnswerLook, whys: Iterable[str]
+) -> MemberLook:
+    """A member of whose subscription nothing is read yet; `whys` say what cannot be."""
+    return MemberLook(
         described=described,
         process=f"member {described.member_id}",
         client=client_name(described.client_id, group_id),
-        answer=AnswerLook() if assigned is None else _bare(assigned),
+        answer=answer,
         record_bytes=record_bytes(described),
-        unreadable="; ".join(part for part in (why, why_answer) if part),
+        unreadable="; ".join(filter(None, whys)),
     )
-    return look if outer is None else _with(look, outer)
 
 
 def client_name(client_id: str, group_id: str) -> str:

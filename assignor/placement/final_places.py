@@ -117,15 +117,4 @@ def with_rack_costs(state: GroupState, *, traffic: int, non_overlap: int) -> Gro
     config = state.config
     if config.rack_aware_assignment_strategy == "none":
         return state
-    chosen = (
-        config.rack_aware_assignment_traffic_cost,
-        config.rack_aware_assignment_non_overlap_cost,
-    )
-    return replace(
-        state,
-        config=replace(
-            config,
-            rack_aware_assignment_traffic_cost=traffic if chosen[0] is None else chosen[0],
-            rack_aware_assignment_non_overlap_cost=non_overlap if chosen[1] is None else chosen[1],
-        ),
-    )
+    return replace(state, config=config.with_rack_costs(traffic=traffic, non_overlap=non_overlap))

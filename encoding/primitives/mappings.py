@@ -12,22 +12,22 @@ from encoding.primitives.identifiers import HostInfo, TaskId, TopicPartition, ta
 __all__ = ["ByName", "ClientTags", "PartitionsByHost", "PartitionsByTask"]
 
 Value = TypeVar("Value")
+AnyKey = TypeVar("AnyKey")
 Key = TypeVar("Key", HostInfo, TaskId)
 Partitions = tuple[TopicPartition, ...]
 
 
-class ByName(Mapping[str, Value], Generic[Value]):
-    """Something by name, sorted by name: immutable, hashable, equal to an equal dict."""
+class _Sorted(Mapping[AnyKey, Value], Generic[AnyKey, Value]):
+    """A mapping over a dict that is sorted and never changes."""
 
     __slots__ = ("_by_key",)
 
-    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
-        self._by_key = dict(sorted((values or {}).items()))
+    _by_key: dict[AnyKey, Value]
 
-    def __getitem__(self, key: str) -> Value:
+    def __getitem__(self, key: AnyKey) -> Value:
         return self._by_key[key]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[AnyKey]:
         return iter(self._by_key)
 
     def __len__(self) -> int:
@@ -40,16 +40,23 @@ class ByName(Mapping[str, Value], Generic[Value]):
         return f"{type(self).__name__}({self._by_key})"
 
 
+class ByName(_Sorted[str, Value]):
+    """Something by name, sorted by name: immutable, hashable, equal to an equal dict."""
+
+    __slots__ = ()
+
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        self._by_key = dict(sorted((values or {}).items()))
+
+
 class ClientTags(ByName[str]):
     """Tags of a process, sorted by key (KIP-708): immutable, hashable, equal to an equal dict."""
 
     __slots__ = ()
 
 
-class _SortedPartitions(Mapping[Key, Partitions], Generic[Key]):
-    __slots__ = ("_by_key",)
-
-    _by_key: dict[Key, Partitions]
+class _SortedPartitions(_Sorted[Key, Partitions]):
+    __slots__ = ()
 
     def __init__(self, partitions: Any = ()) -> None:
         pairs = partitions.items() if isinstance(partitions, Mapping) else partitions
@@ -65,25 +72,12 @@ class _SortedPartitions(Mapping[Key, Partitions], Generic[Key]):
     def _order(key: Any) -> Any:
         return key
 
-    def __getitem__(self, key: Key) -> Partitions:
-        return self._by_key[key]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._by_key)
-
-    def __len__(self) -> int:
-        return len(self._by_key)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._by_key.items()))
-
     def __eq__(self, other: object) -> bool:
         if isinstance(other, _SortedPartitions):
             return self._by_key == other._by_key
         return super().__eq__(other)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._by_key})"
+    __hash__ = _Sorted.__hash__
 
 
 class PartitionsByTask(_SortedPartitions[TaskId]):

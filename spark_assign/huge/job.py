@@ -8,7 +8,7 @@ the same plan however it is cut.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import Broadcast, StorageLevel
@@ -100,25 +100,15 @@ def plan_group(
         raise ConfigError(
             f"strategy {strategy!r} cannot place a huge group; use one of {', '.join(STRATEGIES)}"
         )
-    given = with_costs(config or AssignmentConfig(), strategy)
+    traffic, overlap = RACK_COSTS[strategy]
+    given = config or AssignmentConfig()
+    given = given.with_rack_costs(traffic=traffic, non_overlap=overlap)
     spark = tasks.sparkSession
     tasks = fitted(_unnamed(tasks), TASK, what="the tasks", as_stored=BY_NAME)
     clients = fitted(_unnamed(clients), CLIENT, what="the clients")
     _set_up(spark, _NO_LIMIT)
     group, warnings = group_of(tasks, clients, given, strategy)
     return _job(tasks, group, warnings)
-
-
-def with_costs(config: AssignmentConfig, strategy: str) -> AssignmentConfig:
-    """The settings, with a strategy's own rack costs where none are given (KIP-925)."""
-    traffic, overlap = RACK_COSTS[strategy]
-    given = config.rack_aware_assignment_traffic_cost
-    other = config.rack_aware_assignment_non_overlap_cost
-    return replace(
-        config,
-        rack_aware_assignment_traffic_cost=traffic if given is None else given,
-        rack_aware_assignment_non_overlap_cost=overlap if other is None else other,
-    )
 
 
 def _unnamed(frame: DataFrame) -> DataFrame:

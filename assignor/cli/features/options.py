@@ -1,55 +1,53 @@
 """Options of ``assignor features``: where levels are, which levels, and how far one dares to go."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from assignor.cli.toolkit.connect import connect_options
-from assignor.cli.toolkit.options import format_option
+from assignor.cli.toolkit.options import Decorator, all_of, format_option
 
-Command = Callable[..., Any]
-
-
-def place_options(command: Command) -> Command:
-    """Add the options that say where levels are."""
-    for option in (
-        format_option(),
+place_options: Decorator = all_of(
+    (
+        connect_options,
+        click.option(
+            "--group", metavar="GROUP", help="The group (application.id); else the cluster itself."
+        ),
         click.option(
             "--directory",
             type=click.Path(file_okay=False, path_type=Path),
             metavar="DIR",
             help="The folder of a feature log, as `assignor storage format` made it.",
         ),
-        click.option(
-            "--group", metavar="GROUP", help="The group (application.id); else the cluster itself."
-        ),
-    ):
-        command = option(command)
-    return connect_options(command)
-
-
-def update_options(command: Command) -> Command:
-    """Add the options that all changes have."""
-    return click.option("--dry-run", is_flag=True, help="Say what would come of it; do nothing.")(
-        place_options(command)
+        format_option(),
     )
+)
+"""The options that say where levels are."""
 
+update_options: Decorator = all_of(
+    (
+        click.option("--dry-run", is_flag=True, help="Say what would come of it; do nothing."),
+        place_options,
+    )
+)
+"""The options that all changes have."""
 
-def lower_options(command: Command) -> Command:
-    """Add the options of changes that go down."""
-    for option in (
-        click.option("--yes", is_flag=True, help="Do not ask before levels go down."),
+lower_options: Decorator = all_of(
+    (
+        update_options,
         click.option("--unsafe", is_flag=True, help="Even if something is lost for good."),
-    ):
-        command = option(command)
-    return update_options(command)
+        click.option("--yes", is_flag=True, help="Do not ask before levels go down."),
+    )
+)
+"""The options of changes that go down."""
 
-
-def level_options(command: Command) -> Command:
-    """Add `--metadata` and `--feature`."""
-    for option in (
+level_options: Decorator = all_of(
+    (
+        click.option(
+            "--metadata",
+            metavar="LEVEL",
+            help="Level of metadata.version; of a group, of persistent.metadata.version.",
+        ),
         click.option(
             "--feature",
             "named",
@@ -57,14 +55,9 @@ def level_options(command: Command) -> Command:
             metavar="NAME=LEVEL",
             help="A feature and its level; may be repeated.",
         ),
-        click.option(
-            "--metadata",
-            metavar="LEVEL",
-            help="Level of metadata.version; of a group, of persistent.metadata.version.",
-        ),
-    ):
-        command = option(command)
-    return command
+    )
+)
+"""``--metadata`` and ``--feature``."""
 
 
 release_version_option = click.option(

@@ -4,7 +4,7 @@ Exit status 3 where no broker can be reached or answers, 1 where the cluster say
 not, 2 for a properties file that makes no sense.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,12 @@ import click
 
 from assignor.cli.toolkit.exit_status import EXIT_NO, BadInput, SurroundingsFailed
 from assignor.cli.toolkit.extras import missing_extra
-from assignor.cli.toolkit.options import timeout_option
+from assignor.cli.toolkit.options import Decorator, all_of, timeout_option
 from assignor.errors import ConfigError
 
 if TYPE_CHECKING:
     from assignor.adapters.admin import Admin, Target
 
-Command = Callable[..., Any]
 _TIMEOUT_S = 15.0
 NO_BROKER = "no broker can be reached or answers"
 """What exit status 3 means."""
@@ -35,28 +34,23 @@ class NotAllowed(ConnectFailure):
     exit_code = EXIT_NO
 
 
-def connect_options(command: Command) -> Command:
-    """Add `--bootstrap-server`, `--command-config` and `--timeout`.
-
-    The command gets them as `bootstrap_server`, `command_config` and `timeout`; `target_of` takes
-    the three.
-    """
-    for option in (
-        timeout_option(f"How long to wait; for all that is asked. By default {_TIMEOUT_S:g}."),
+connect_options: Decorator = all_of(
+    (
+        click.option(
+            "--bootstrap-server",
+            metavar="HOST:PORT[,...]",
+            help="Where to connect first; else bootstrap.servers of the file.",
+        ),
         click.option(
             "--command-config",
             type=click.Path(dir_okay=False, path_type=Path),
             metavar="FILE",
             help="Java properties, as Kafka's own tools take them (SASL, SSL with PEM).",
         ),
-        click.option(
-            "--bootstrap-server",
-            metavar="HOST:PORT[,...]",
-            help="Where to connect first; else bootstrap.servers of the file.",
-        ),
-    ):
-        command = option(command)
-    return command
+        timeout_option(f"How long to wait; for all that is asked. By default {_TIMEOUT_S:g}."),
+    )
+)
+"""``--bootstrap-server``, ``--command-config`` and ``--timeout``; `target_of` takes the three."""
 
 
 def target_of(

@@ -11,13 +11,13 @@ from pyspark.sql import Row
 from assignor import AssignmentConfig, ClientInput, TaskAssignment, group_state
 from assignor.placement import LAG_UNKNOWN, NOBODY
 from encoding import TaskId
-from spark_assign.huge.driver.decide import decide
-from spark_assign.huge.job import with_costs
-from spark_assign.huge.tables import Member, made_of
 from spark_assign.huge.worker.chunk import COUNTED, STORED, Known, Plans
+from spark_assign.huge.driver.decide import decide
+from spark_assign.huge.group import RACK_COSTS
 from spark_assign.huge.worker.passes import counting, packing, placing
 from spark_assign.huge.worker.rows import NULL_HASH, Reading
 from spark_assign.huge.worker.standbys import Pools
+from spark_assign.huge.tables import Member, made_of
 
 
 def hashed(value):
@@ -102,7 +102,8 @@ def run_group(state, strategy, *, chunks=2, batch=400):
         for one, two in pairs.values()
     ]
     wanted = state.config.rack_aware_assignment_strategy != "none"
-    config = with_costs(state.config, strategy)
+    traffic, overlap = RACK_COSTS[strategy]
+    config = state.config.with_rack_costs(traffic=traffic, non_overlap=overlap)
     group, warnings = made_of(clients, lists if wanted else [], config, strategy)
     reading = Reading(
         width=1 + min(group.standbys, 2), with_stalled=True, with_racks=group.has_rack_costs
