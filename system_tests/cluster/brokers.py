@@ -5,7 +5,7 @@ from typing import Any, Final
 from system_tests.cluster.controller import step
 from system_tests.cluster.machines import NodeHeard
 from system_tests.cluster.reading import install_snapshot, read_batch
-from system_tests.cluster.simulation import Node, Office, World
+from system_tests.cluster.simulation import Node, World
 
 _FETCH_MS: Final = 400
 _PATIENCE_MS: Final = 1_000
@@ -36,7 +36,7 @@ def on_fetch(world: World, node: Node, data: tuple[Any, ...]) -> None:
     """A broker asks a controller; only the active one answers with batches."""
     name, incarnation, offset, caught_up = data
     broker = world.by_name[name]
-    if node.office is not Office.ACTIVE or node.machine is None:
+    if not node.is_active or node.machine is None:
         world.send(broker, "moved", incarnation, node.leader)
         return
     row = node.machine.registrations.get(name)

@@ -14,7 +14,6 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "appended": quorum.on_appended,
     "ask": reading.on_ask,
     "beat": quorum.on_beat,
-    "elect": quorum.on_elect,
     "fetch": brokers.on_fetch,
     "fetched": brokers.on_fetched,
     "fetching": brokers.on_fetching,
@@ -24,9 +23,8 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "rejected": brokers.on_rejected,
     "sessions": active.on_sessions,
     "spread": quorum.on_spread,
+    "takeover": quorum.on_takeover,
     "unregister": active.on_unregister,
-    "vote": quorum.on_vote,
-    "voted": quorum.on_voted,
 }
 
 

@@ -27,7 +27,6 @@ class KraftRule:
 KRAFT_RULES: Final = tuple(
     KraftRule(name=name, promise=promise, check=check)
     for name, promise, check in (
-        ("one log", "no two nodes hold another batch as committed", log_rules.one_log),
         (
             "only what was asked",
             "a level changes by an accepted request or the format, never by a refusal or a dry run",

@@ -13,8 +13,8 @@ from probing.features import (
     initial_level,
 )
 from system_tests.cluster.events import (
+    Activated,
     Asked,
-    Elected,
     Registered,
     Rejected,
     Silenced,
@@ -46,7 +46,7 @@ from system_tests.cluster.machines import (
     replica_step,
 )
 from system_tests.cluster.reading import leave_cluster
-from system_tests.cluster.simulation import Batch, Node, Office, World
+from system_tests.cluster.simulation import Batch, Node, World
 
 SESSION_MS: Final = 2_500
 _LOOK_MS: Final = 500
@@ -54,8 +54,8 @@ _LOOK_MS: Final = 500
 
 def activate(world: World, node: Node) -> None:
     """Take office: read one's own log to its end, begin to append, and look who is there."""
-    node.office, node.leader = Office.ACTIVE, node.name
-    world.record(Elected(world.now_ms, node.name, node.disk.term))
+    node.has_office, node.leader = True, node.name
+    world.record(Activated(world.now_ms, node.name, node.disk.term))
     tip = _read_to_the_end(world, node)
     if tip is None:
         return
@@ -154,7 +154,7 @@ def heard_voter(world: World, node: Node, peer: Node, incarnation: int) -> None:
 
 def on_sessions(world: World, node: Node, data: tuple[Any, ...]) -> None:
     """A timer: who was not heard of for a session is fenced."""
-    if node.office is not Office.ACTIVE or node.disk.term != data[0]:
+    if not node.is_active or node.disk.term != data[0]:
         return
     world.later(node, _LOOK_MS, "sessions", node.disk.term)
     node.heard_by_node[node.name] = world.now_ms

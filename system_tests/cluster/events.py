@@ -31,7 +31,7 @@ class Stopped(NamedTuple):
     how: str
 
 
-class Elected(NamedTuple):
+class Activated(NamedTuple):
     """A controller became the active one."""
 
     at_ms: int
@@ -46,14 +46,6 @@ class Committed(NamedTuple):
     node: str
     offset: int
     records: tuple[Record, ...]
-
-
-class Diverged(NamedTuple):
-    """A node holds another batch as committed than the cluster does."""
-
-    at_ms: int
-    node: str
-    offset: int
 
 
 class Registered(NamedTuple):
@@ -257,9 +249,8 @@ class Restless(NamedTuple):
 Happening = (
     Started
     | Stopped
-    | Elected
+    | Activated
     | Committed
-    | Diverged
     | Registered
     | Rejected
     | Unfenced

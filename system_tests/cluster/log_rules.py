@@ -1,14 +1,12 @@
 """Rules about the log of a cluster and the requests that change it; see ``checkers.py``."""
 
-from system_tests.cluster.events import Acknowledged, Asked, Committed, Diverged, Happening
+from system_tests.cluster.events import (
+    Acknowledged,
+    Asked,
+    Committed,
+    Happening,
+)
 from system_tests.cluster.evidence import Evidence
-
-
-def one_log(_evidence: Evidence, one: Happening) -> str | None:
-    """No two nodes hold another batch as committed."""
-    if isinstance(one, Diverged):
-        return f"{one.node} has another batch committed at offset {one.offset}"
-    return None
 
 
 def only_what_was_asked(evidence: Evidence, one: Happening) -> str | None:

@@ -6,10 +6,10 @@ from typing import Any
 from probing.features import FinalizedLevels, LevelRecord
 from system_tests.cluster.events import (
     Acknowledged,
+    Activated,
     Asked,
     Committed,
     Did,
-    Elected,
     Happening,
     Left,
     Published,
@@ -56,7 +56,7 @@ class Narrator(LaneNarrator):
         yield self.line(one.at_ms, f"{one.node} {one.how}", {one.node: Symbol.STOPS})
         self.down.add(one.node)
 
-    def elected(self, one: Elected) -> Iterator[TraceLine]:
+    def activated(self, one: Activated) -> Iterator[TraceLine]:
         """`*`: the active controller."""
         text = f"{one.node} is active, term {one.term}"
         yield self.line(one.at_ms, text, {one.node: Symbol.LEADS})
@@ -130,7 +130,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
 _TELLERS: dict[type, Callable[[Narrator, Any], Iterator[TraceLine]]] = {
     Started: Narrator.started,
     Stopped: Narrator.stopped,
-    Elected: Narrator.elected,
+    Activated: Narrator.activated,
     Committed: Narrator.committed,
     Published: Narrator.published,
     Asked: Narrator.asked,
@@ -151,7 +151,7 @@ def kraft_lines(outcome: KraftOutcome) -> list[str]:
     applied = sum(isinstance(one, Acknowledged) for one in outcome.trace)
     lines.append(
         f"{len(asked)} requests, {applied} applied;"
-        f" {sum(isinstance(one, Elected) for one in outcome.trace)} elections;"
+        f" {sum(isinstance(one, Activated) for one in outcome.trace)} active controllers in turn;"
         f" {sum(isinstance(one, Rebalanced) for one in outcome.trace)} rebalances of the group"
     )
     said = "good" if outcome.ok else "bad"

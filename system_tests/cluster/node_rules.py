@@ -3,8 +3,8 @@
 from typing import Final
 
 from system_tests.cluster.events import (
+    Activated,
     Adopted,
-    Elected,
     Happening,
     Left,
     Loaded,
@@ -96,11 +96,11 @@ def who_cannot_leaves(evidence: Evidence, one: Happening) -> str | None:
     """Who reads a level that it lacks ends: unregistered, resigned."""
     if isinstance(one, Left):
         expected = _REACTIONS[one.node[0]]
-        if isinstance(evidence.last.get(one.node), Elected):
+        if isinstance(evidence.last.get(one.node), Activated):
             expected = ("resign and terminate",)
         return None if one.reaction in expected else f"{one.node} is to {one.reaction}"
     node = getattr(one, "node", "")
-    if isinstance(evidence.last.get(node), Left) and isinstance(one, Published | Spoke | Elected):
+    if isinstance(evidence.last.get(node), Left) and isinstance(one, Published | Spoke | Activated):
         return f"{node} goes on after a level that it does not support"
     return None
 

@@ -76,10 +76,10 @@ class Operator:
                 return f"{node.name} is down"
             if node.is_up and node.paused_until_ms > world.now_ms:
                 return f"{node.name} is paused"
-        actives = [node for node in world.controllers if node.is_active]
-        if len(actives) != 1 or actives[0].machine is None:
-            return f"{len(actives)} active controllers"
-        return self._unrest_of(actives[0])
+        active = world.active()
+        if active is None or active.machine is None:
+            return "no active controller"
+        return self._unrest_of(active)
 
     def _unrest_of(self, active: Node) -> str:
         machine = active.machine

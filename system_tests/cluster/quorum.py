@@ -1,92 +1,56 @@
-"""The quorum of controllers: elections by term, a log that a majority holds, batches in order.
+"""The controllers: the active one appends to the log, the others hold what it appends.
 
-The rules are those of Raft, as KRaft has them (KIP-595), with what matters for levels: a batch that
-is not committed may be lost with its controller, a committed one never; who wakes up with an old
-term is no longer active; an active controller may come to read a level that it does not support.
+A batch is committed once a majority holds it. One that is not may be lost with its controller; a
+committed one never is. How KRaft elects the active controller is not simulated: when none is active
+and a majority runs, the one with the longest log takes office. It may then read a level that it
+does not support, in a batch that was never committed.
 """
 
-from dataclasses import replace
 from typing import Any, Final
 
 from system_tests.cluster.controller import activate, heard_voter, settle_waiting
-from system_tests.cluster.events import Committed, Diverged
+from system_tests.cluster.events import Committed
 from system_tests.cluster.reading import install_snapshot, read_up_to
-from system_tests.cluster.simulation import Batch, Node, Office, World
+from system_tests.cluster.simulation import Batch, Node, World
 
 _BEAT_MS: Final = 500
-_ELECTION_MS: Final = (1_200, 2_400)
+_TAKEOVER_MS: Final = (1_200, 2_400)
 _BATCHES: Final = 50
 _AGREES: Final = "agrees"
 _DIFFERS: Final = "differs"
 
 
 def start_voter(world: World, node: Node) -> None:
-    """Begin as a follower that waits to hear of an active controller."""
+    """Begin as a controller that is not active."""
     if node.disk.snapshot is not None:
         node.commit = node.disk.snapshot.end_offset
-    _arm(world, node)
+    _look_later(world, node)
 
 
-def _arm(world: World, node: Node) -> None:
-    world.later(node, world.scheduler.delay(*_ELECTION_MS), "elect")
+def _look_later(world: World, node: Node) -> None:
+    world.later(node, world.scheduler.delay(*_TAKEOVER_MS), "takeover")
 
 
 def _others(world: World, node: Node) -> list[Node]:
     return [peer for peer in world.controllers if peer.name != node.name]
 
 
-def _follow(node: Node, term: int, leader: str = "") -> None:
-    """Give up whatever office one has, for a term that is at least as new."""
-    if term > node.disk.term:
-        node.disk.term, node.disk.voted_for = term, ""
-    node.office, node.leader, node.machine = Office.FOLLOWER, leader, None
-    node.waiting.clear()
-    if node.replica.is_active:
-        node.replica = replace(node.replica, is_active=False)
+def _log_end(node: Node) -> tuple[int, int]:
+    """Term of the last batch and length: of two logs the greater one holds all committed."""
+    return (node.disk.log[-1].term if node.disk.log else 0, len(node.disk.log))
 
 
-def on_elect(world: World, node: Node, _data: tuple[Any, ...]) -> None:
-    """A timer: nothing was heard of an active controller for long, so stand for election."""
-    _arm(world, node)
-    if node.office is Office.ACTIVE or world.now_ms - node.heard_ms < _ELECTION_MS[0]:
+def on_takeover(world: World, node: Node, _data: tuple[Any, ...]) -> None:
+    """A timer: take office if nobody has it, a majority runs, and no log of those is longer."""
+    _look_later(world, node)
+    running = [peer for peer in world.controllers if peer.is_up]
+    if world.active() is not None or world.now_ms - node.heard_ms < _TAKEOVER_MS[0]:
         return
-    node.office, node.leader = Office.CANDIDATE, ""
-    node.disk.term += 1
-    node.disk.voted_for = node.name
-    node.votes = {node.name}
-    last_term = node.disk.log[-1].term if node.disk.log else 0
-    for peer in _others(world, node):
-        world.send(peer, "vote", node.name, node.disk.term, last_term, len(node.disk.log))
-    _count(world, node)
-
-
-def on_vote(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A candidate asks for a vote: yes to the first of a term whose log is not behind ours."""
-    name, term, last_term, length = data
-    if term > node.disk.term:
-        _follow(node, term)
-    mine = (node.disk.log[-1].term if node.disk.log else 0, len(node.disk.log))
-    grants = (
-        term == node.disk.term and node.disk.voted_for in ("", name) and (last_term, length) >= mine
-    )
-    if grants:
-        node.disk.voted_for, node.heard_ms = name, world.now_ms
-    world.send(world.by_name[name], "voted", node.name, node.disk.term, grants)
-
-
-def on_voted(world: World, node: Node, data: tuple[Any, ...]) -> None:
-    """A vote comes back."""
-    name, term, granted = data
-    if term > node.disk.term:
-        _follow(node, term)
-    elif node.office is Office.CANDIDATE and term == node.disk.term and granted:
-        node.votes.add(name)
-        _count(world, node)
-
-
-def _count(world: World, node: Node) -> None:
-    if len(node.votes) <= len(world.controllers) // 2:
+    has_majority = len(running) > len(world.controllers) // 2
+    if not has_majority or max(map(_log_end, running)) > _log_end(node):
         return
+    world.term += 1
+    node.disk.term = world.term
     node.next_by_peer = {peer.name: len(node.disk.log) for peer in _others(world, node)}
     node.match_by_peer = dict.fromkeys(node.next_by_peer, 0)
     activate(world, node)
@@ -97,14 +61,14 @@ def _count(world: World, node: Node) -> None:
 
 def on_beat(world: World, node: Node, data: tuple[Any, ...]) -> None:
     """A timer: let the others know that one is there, and of what they lack."""
-    if node.office is Office.ACTIVE and data[0] == node.disk.term:
+    if node.is_active and data[0] == node.disk.term:
         world.later(node, _BEAT_MS, "beat", node.disk.term)
         spread(world, node)
 
 
 def on_spread(world: World, node: Node, _data: tuple[Any, ...]) -> None:
     """Something was appended."""
-    if node.office is Office.ACTIVE:
+    if node.is_active:
         spread(world, node)
 
 
@@ -132,10 +96,8 @@ def on_append(world: World, node: Node, data: tuple[Any, ...]) -> None:
     active = world.by_name[name]
     log = node.disk.log
     if term < node.disk.term:
-        world.send(active, "appended", node.name, node.incarnation, node.disk.term, _DIFFERS, 0)
-        return
-    _follow(node, term, name)
-    node.heard_ms = world.now_ms
+        return  # it was on its way when another controller took office
+    node.disk.term, node.leader, node.heard_ms = term, name, world.now_ms
     if at > len(log) or (at and log[at - 1].term != prev_term):
         hint = min(len(log), at - 1)
         world.send(active, "appended", node.name, node.incarnation, term, _DIFFERS, hint)
@@ -161,10 +123,7 @@ def _take(log: list[Batch], at: int, batches: tuple[Batch, ...]) -> None:
 def on_appended(world: World, node: Node, data: tuple[Any, ...]) -> None:
     """A controller answers how far its log agrees."""
     name, incarnation, term, said, match = data
-    if term > node.disk.term:
-        _follow(node, term)
-        return
-    if node.office is not Office.ACTIVE or term < node.disk.term:
+    if not node.is_active or term < node.disk.term:
         return
     peer = world.by_name[name]
     node.next_by_peer[name] = match
@@ -199,5 +158,3 @@ def _note_committed(world: World, node: Node, end: int) -> None:
         if offset == len(world.committed):
             world.committed.append(batch)
             world.record(Committed(world.now_ms, node.name, offset, batch.records))
-        elif world.committed[offset] != batch:
-            world.record(Diverged(world.now_ms, node.name, offset))

@@ -33,7 +33,7 @@ from system_tests.cluster.machines import (
     replica_step,
 )
 from system_tests.cluster.programs import MIGRATION
-from system_tests.cluster.simulation import Node, Office, World
+from system_tests.cluster.simulation import Node, World
 
 _PREVIEW = 1
 
@@ -108,7 +108,7 @@ def leave_cluster(world: World, node: Node, command: LeaveCluster) -> None:
     """Resign or unregister where the rule says so, then end."""
     world.record(Left(world.now_ms, node.name, command.why, command.reaction.value))
     if command.reaction is Reaction.RESIGN:
-        node.office = Office.FOLLOWER
+        node.has_office = False
         world.record(Resigned(world.now_ms, node.name))
     if command.reaction is Reaction.UNREGISTER:
         active = world.active()

@@ -6,7 +6,6 @@ node it happens to. A message to a node that is down is lost; a paused node gets
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
@@ -25,21 +24,12 @@ class Batch(NamedTuple):
     records: tuple[Record, ...]
 
 
-class Office(Enum):
-    """What a controller is in its quorum."""
-
-    FOLLOWER = "follower"
-    CANDIDATE = "candidate"
-    ACTIVE = "active"
-
-
 @dataclass(slots=True)
 class Disk:
     """What outlives a stop."""
 
     log: list[Batch] = field(default_factory=list)
     term: int = 0
-    voted_for: str = ""
     snapshot: Snapshot | None = None
 
 
@@ -70,10 +60,9 @@ class Node:
     spoken: dict[str, int] = field(default_factory=dict)
     peers: dict[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
     # a controller's
-    office: Office = Office.FOLLOWER
-    leader: str = ""
+    has_office: bool = False
     heard_ms: int = 0
-    votes: set[str] = field(default_factory=set)
+    leader: str = ""
     next_by_peer: dict[str, int] = field(default_factory=dict)
     match_by_peer: dict[str, int] = field(default_factory=dict)
     commit: int = 0
@@ -110,8 +99,8 @@ class Node:
 
     @property
     def is_active(self) -> bool:
-        """Tell whether it holds itself for the active controller."""
-        return self.is_up and self.office is Office.ACTIVE
+        """Tell whether it is the active controller."""
+        return self.is_up and self.has_office
 
 
 Handler = Callable[["World", Node, tuple[Any, ...]], None]
@@ -126,6 +115,7 @@ class World:
         nodes: controllers first; trace: what happened.
         drop: chance that a message is lost.
         committed: every batch that was ever committed.
+        term: how often a controller became the active one.
         handlers: by kind of message or timer.
     """
 
@@ -142,6 +132,7 @@ class World:
         self.trace: list[Happening] = []
         self.drop = 0.0
         self.committed: list[Batch] = []
+        self.term = 0
         self.handlers: dict[str, Handler] = {}
         self.starters: list[Callable[[World, Node], None]] = []
 
@@ -206,7 +197,7 @@ class World:
         if not node.is_up:
             return
         node.is_up = False
-        node.office = Office.FOLLOWER
+        node.has_office = False
         for peer in self.nodes:
             peer.spoken.pop(node.name, None)
         self.record(Stopped(self.now_ms, node.name, how))
@@ -217,9 +208,8 @@ class World:
         self.record(Struck(self.now_ms, node.name, f"paused for {pause_ms} ms"))
 
     def active(self) -> Node | None:
-        """Return the active controller of the highest term, if there is one."""
-        holders = [node for node in self.controllers if node.is_active]
-        return max(holders, key=lambda node: node.disk.term, default=None)
+        """Return the active controller, if there is one."""
+        return next((node for node in self.controllers if node.is_active), None)
 
     def run(self, *, until: Callable[[], bool], within_ms: int) -> bool:
         """Let things happen until ``until`` holds; tell whether it did in time."""

@@ -11,13 +11,13 @@ from pyspark.sql import Row
 from assignor import AssignmentConfig, ClientInput, TaskAssignment, group_state
 from assignor.placement import LAG_UNKNOWN, NOBODY
 from encoding import TaskId
-from spark_assign.huge.worker.chunk import COUNTED, STORED, Known, Plans
 from spark_assign.huge.driver.decide import decide
 from spark_assign.huge.group import RACK_COSTS
+from spark_assign.huge.tables import Member, made_of
+from spark_assign.huge.worker.chunk import COUNTED, STORED, Known, Plans
 from spark_assign.huge.worker.passes import counting, packing, placing
 from spark_assign.huge.worker.rows import NULL_HASH, Reading
 from spark_assign.huge.worker.standbys import Pools
-from spark_assign.huge.tables import Member, made_of
 
 
 def hashed(value):

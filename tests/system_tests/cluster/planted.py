@@ -129,13 +129,13 @@ def members_levels_unheard(patch):
 
 PLANTED = (
     Planted(
-        "nodes are not asked", update_row("a node cannot"), "upgrade", 11, "every live broker can"
+        "nodes are not asked", update_row("a node cannot"), "upgrade", 17, "every live broker can"
     ),
     Planted(
         "no majority is needed",
         update_row("no majority of the quorum"),
         "minority",
-        2,
+        51,
         "a majority can",
     ),
     Planted(
@@ -149,14 +149,14 @@ PLANTED = (
         "an upgrade may lower",
         update_row("lowered by an upgrade"),
         "upgrade",
-        80,
+        36,
         "only what was asked",
     ),
     Planted(
         "nothing is required",
         update_row("requires another feature"),
         "upgrade",
-        9,
+        15,
         "requirements hold",
     ),
     Planted(
@@ -173,7 +173,7 @@ PLANTED = (
         "everybody is registered",
         row(joining, "JOIN_RULES", "lacks a finalized level"),
         "upgrade",
-        6,
+        16,
         "kept out",
     ),
     Planted(

@@ -6,11 +6,10 @@ from probing.features import METADATA_VERSION, FinalizedLevels, LevelRange, Leve
 from system_tests.cluster import KRAFT_RULES, check_kraft
 from system_tests.cluster.events import (
     Acknowledged,
+    Activated,
     Adopted,
     Asked,
     Committed,
-    Diverged,
-    Elected,
     Left,
     Published,
     Rebalanced,
@@ -50,14 +49,13 @@ def started(node, ranges=WIDE):
     return Started(1, node, "3.9", ranges, ranges[METADATA_VERSION].max, None)
 
 
-BEGUN = (started("c0"), Elected(2, "c0", 1), committed(3, 20, 0))
+BEGUN = (started("c0"), Activated(2, "c0", 1), committed(3, 20, 0))
 USED = (Published(3, "c0", at(20, 1)),)
 RAISED = (*BEGUN, *USED, asked(21), committed(5, 21, 1))
 STEPS = (SnapshotWritten(6, "c0", 1, at(20, 1)), Rewritten(6, "c0", at(21, 2), (), ()))
 
 # What happened, and the rule that it breaks.
 TRACES = [
-    ((*BEGUN, Diverged(4, "c1", 0)), "one log"),
     ((*BEGUN, committed(5, 21, 1)), "only what was asked"),
     ((*BEGUN, asked(21, error="INVALID_REQUEST"), committed(5, 21, 1)), "only what was asked"),
     ((*BEGUN, asked(21, dry=True), committed(5, 21, 1)), "only what was asked"),
@@ -77,7 +75,7 @@ TRACES = [
     ((*RAISED, started("b0", OLD), Published(7, "b0", at(21, 2))), "only supported"),
     ((*RAISED, started("b0", OLD), Registered(7, "b0")), "kept out"),
     ((*BEGUN, started("b0"), Left(5, "b0", "", "terminate")), "who cannot leaves"),
-    ((*BEGUN, Elected(5, "c0", 2), Left(5, "c0", "", "terminate")), "who cannot leaves"),
+    ((*BEGUN, Activated(5, "c0", 2), Left(5, "c0", "", "terminate")), "who cannot leaves"),
     (
         (*BEGUN, Left(5, "c0", "", "terminate"), Published(6, "c0", at(20, 1))),
         "who cannot leaves",
@@ -122,8 +120,8 @@ def test_a_fault_is_found_by_the_rule_that_forbids_it(trace, rule):
 
 
 def test_a_rule_is_reported_once_with_the_first_time_it_was_broken():
-    trace = (*BEGUN, Diverged(4, "c1", 0), Diverged(5, "c2", 0))
-    assert [(one.rule, one.at_ms) for one in check_kraft(trace, REALM)] == [("one log", 4)]
+    trace = (*BEGUN, Restless(4, 60, "b0 is down"), Restless(5, 60, "b0 is down"))
+    assert [(one.rule, one.at_ms) for one in check_kraft(trace, REALM)] == [("comes to rest", 4)]
 
 
 def test_rules_have_names_and_promises_of_their_own():

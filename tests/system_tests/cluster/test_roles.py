@@ -3,7 +3,7 @@
 import pytest
 
 from probing.features import METADATA_VERSION, FinalizedLevels, LevelRecord
-from system_tests.cluster.events import Elected, Left, Resigned, Started, Stopped
+from system_tests.cluster.events import Activated, Left, Resigned, Started, Stopped
 from system_tests.cluster.programs import Start
 from system_tests.cluster.simulation import Batch
 from tests.system_tests.cluster.clusters import cluster
@@ -23,9 +23,9 @@ def test_an_active_controller_that_comes_to_read_a_level_that_it_lacks_resigns_a
     for name in ("c0", "c1"):
         world.start(world.by_name[name], Start(program="3.8"))
     world.run(until=lambda: any(isinstance(one, Left) for one in world.trace), within_ms=30_000)
-    happened = [one for one in world.trace[begun:] if isinstance(one, Elected | Left | Resigned)]
+    happened = [one for one in world.trace[begun:] if isinstance(one, Activated | Left | Resigned)]
     of_c0 = [one for one in happened if one.node == "c0"]
-    assert [type(one) for one in of_c0] == [Elected, Left, Resigned]
+    assert [type(one) for one in of_c0] == [Activated, Left, Resigned]
     assert of_c0[1].reaction == "resign and terminate"
     ends = [one for one in world.trace[begun:] if isinstance(one, Stopped)]
     assert [(one.node, one.how) for one in ends] == [("c0", "ended")]
