@@ -3,16 +3,17 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from kafka import KafkaConsumer
 
-from assignor import Topology
-from assignor.adapters.admin import ClusterFeature, Target, open_admin, update_features
-from assignor.adapters.kafka_python import StreamsAssignor, polled
+from assignor import AssignmentTaken, Observation, SubscriptionWritten, Topology
+from assignor.adapters.admin.client import Target, open_admin
+from assignor.adapters.admin.features import update_features
+from assignor.adapters.admin.level_sources import ClusterFeature
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.kafka_python.polling import polled
 from assignor.embedding import MemberStopped
-from assignor.observe import SubscriptionWritten
-from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, UpdateKind
+from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, FinalizedLevels, UpdateKind
 
 FEATURE = "transaction.version"
 LEVELS = {1: {ASSIGNMENT_PROTOCOL: 11}, 2: {ASSIGNMENT_PROTOCOL: 101}}
@@ -31,6 +32,7 @@ class LevelMember:
     Attributes:
         assignor, consumer: its own.
         seen: what its assignor observed.
+        looks: how often it has looked for levels.
         error: why it stopped, or None.
     """
 
@@ -44,7 +46,9 @@ class LevelMember:
         release: str = "native",
         levels: Mapping[int, Mapping[str, int]] = LEVELS,
     ) -> None:
-        self.seen: list[Any] = []
+        self.seen: list[Observation] = []
+        self.looks = 0
+        self._source = ClusterFeature(servers[node], FEATURE, levels)
         self.error: str | None = None
         self.assignor = StreamsAssignor(
             Topology().add_source("words", topics=[topic]).add_processor("n", parents=["words"]),
@@ -52,7 +56,7 @@ class LevelMember:
             release=release,
             observer=self.seen.append,
             internal_topics=None,
-            level_source=ClusterFeature(servers[node], FEATURE, levels),
+            level_source=self._look,
             level_poll_s=0.5,
         )
         self.consumer = KafkaConsumer(
@@ -75,6 +79,10 @@ class LevelMember:
         except MemberStopped as error:
             self.error = str(error)
 
+    def _look(self) -> FinalizedLevels:
+        self.looks += 1
+        return self._source()
+
     @property
     def epoch(self) -> int:
         """Of the levels that it goes by."""
@@ -84,6 +92,30 @@ class LevelMember:
     def written(self) -> list[int]:
         """The version of each of its subscriptions."""
         return [event.version for event in self.seen if isinstance(event, SubscriptionWritten)]
+
+    @property
+    def generation(self) -> int:
+        """Of the last answer that it took, or -1 while it waits for one."""
+        for event in reversed(tuple(self.seen)):
+            if isinstance(event, SubscriptionWritten):
+                break
+            if isinstance(event, AssignmentTaken):
+                return event.generation
+        return -1
+
+    def since(self, generation: int) -> list[tuple[str, int]]:
+        """What it did after it took the answer of a generation.
+
+        Returns: ("wrote", version) for each subscription, ("took", generation) for each answer and
+            ("writes next", version) behind it.
+        """
+        trace: list[tuple[str, int]] = []
+        for event in tuple(self.seen):
+            if isinstance(event, SubscriptionWritten):
+                trace.append(("wrote", event.version))
+            elif isinstance(event, AssignmentTaken):
+                trace += [("took", event.generation), ("writes next", event.next_version)]
+        return trace[trace.index(("took", generation)) + 2 :]
 
     @property
     def tasks(self) -> list[str]:

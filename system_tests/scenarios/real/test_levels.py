@@ -29,23 +29,28 @@ def test_a_level_finalized_on_a_real_4_x_broker_switches_every_member_in_one_reb
     members = [LevelMember(servers, 0) for _ in range(3)]
 
     def said():
-        return [(one.epoch, one.tasks, one.written[-1:], one.error) for one in members]
+        return [(one.epoch, one.generation, one.tasks, one.seen[-3:], one.error) for one in members]
 
     def switched(level):
+        """Whether all took the answer of one generation, wait for no other, and go by the level."""
+        generations = {one.generation for one in members}
         levels = {one.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) for one in members}
         tasks = sorted(task for one in members for task in one.tasks)
-        same = len({one.epoch for one in members}) == 1
-        return same and levels == {level} and tasks == ["0_0", "0_1", "0_2", "0_3"]
+        same = len(generations) == len({one.epoch for one in members}) == 1
+        settled = same and -1 not in generations
+        return settled and levels == {level} and tasks == ["0_0", "0_1", "0_2", "0_3"]
 
     try:
         until(lambda: switched(11), said)
-        before = [len(one.written) for one in members]
-        epoch = members[0].epoch
+        before = members[0].generation
         finalize(servers, 2)
-        until(lambda: switched(101) and members[0].epoch > epoch, said)
-        assert [len(one.written) for one in members] == [count + 1 for count in before], (
-            "one rebalance, no more"
-        )
+        until(lambda: switched(101), said)
+        # A second rebalance would be asked for at the latest by what a next look finds.
+        enough = [(one, one.looks + 2) for one in members]
+        until(lambda: all(one.looks >= count for one, count in enough), said)
+        until(lambda: switched(101), said)
+        in_one_rebalance = [("wrote", 11), ("took", before + 1), ("writes next", 101)]
+        assert [one.since(before) for one in members] == [in_one_rebalance] * 3
         members.pop().close()
         until(lambda: switched(101) and {one.written[-1] for one in members} == {101}, said)
         finalize(servers, 1, UpdateKind.SAFE_DOWNGRADE)
