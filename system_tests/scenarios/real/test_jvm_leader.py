@@ -4,6 +4,8 @@ import pytest
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
+STEPS = ("SubscriptionWritten", "AssignmentTaken", "RejoinRequested")
+
 
 def rejoins_for_the_version(member):
     return [said for said in member.all("RejoinRequested") if said["for_version"]]
@@ -58,8 +60,16 @@ def test_above_what_a_jvm_leader_reads_we_come_down_and_join_again_once(
     wrote = [said["version"] for said in ours.all("SubscriptionWritten")]
     assert sorted(set(wrote)) == [agreed, began]
     assert wrote == sorted(wrote, reverse=True)
+    steps = [said.event for said in ours.said if said.event in STEPS]
+    first = steps.index("AssignmentTaken")
+    assert steps[first : first + 3] == ["AssignmentTaken", "RejoinRequested", "SubscriptionWritten"]
     # Moved tasks are withheld by some releases, and 2.3.1 has nothing at all for a future member.
-    assert answers(ours)[0] == (agreed, 0)
+    # A JVM that has given them up joins again at once: if the group goes on before our member has
+    # its first answer, it writes a third time (the first join takes two, for a member id) and may
+    # be answered with tasks that are free by then.
+    version, tasks = answers(ours)[0]
+    assert version == agreed
+    assert tasks == 0 or wrote.count(began) > 2
     assert dict(described.used_versions) == {"jvm": agreed, "ours": agreed}
     assert share_the_tasks(group)
     written, counted = group.finish()
