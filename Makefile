@@ -53,7 +53,7 @@ PROBLEMS ?=
 RANDOM_GROUPS ?= 2000
 
 bench-assign: $(READY)
-	$(BIN)/python -m benchmarks.assign.__main__ --random $(RANDOM_GROUPS) \
+	$(BIN)/python -m benchmarks.assign --random $(RANDOM_GROUPS) \
 	    $(if $(PROBLEMS),--problems $(PROBLEMS))
 
 # Ratios within one run. GROUPS and TASKS make it smaller for a look; marks are for the sizes here.

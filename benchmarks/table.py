@@ -68,7 +68,7 @@ PARTS = (
     ),
     Part(
         name="assignor",
-        run=("-m", "benchmarks.assign.__main__"),
+        run=("-m", "benchmarks.assign"),
         whole=("--random", "2000"),
         quick=("--random", "100", "--quick"),
     ),

@@ -1,4 +1,4 @@
-"""Inspection of live groups: described bytes in, versions, tasks, lags and findings out (sans-IO)."""
+"""Inspection of live groups (sans-IO): described bytes in; versions, tasks, lags, findings out."""
 
 from assignor.inspection.group import (
     group_topics,

@@ -1,6 +1,7 @@
 """Rebalances as an operator counts them: when one began and ended, what came of it, what it moved.
 
-Adapters report steps (`assignor.observe.events`). `RebalanceWatch` is an observer that puts the steps of
+Adapters report steps (`assignor.observe.events`). `RebalanceWatch` is an observer that puts the
+steps of
 one rebalance together and tells hooks. A hook is what writes a log line or counts a metric:
 `observe_logging`, `observe_prometheus`, or a `RebalanceHook` of your own.
 """

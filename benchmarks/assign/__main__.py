@@ -1,6 +1,6 @@
 """Every figure of the assignor in one table: ours, Kafka's, kafka-python's, a Faust-like bound.
 
-    python -m benchmarks.assign.__main__ [--problems FOLDER] [--random N] [--quick] [--strategy NAME]
+    python -m benchmarks.assign [--problems FOLDER] [--random N] [--quick] [--strategy NAME]
 
 FOLDER holds `open` and `scale`, each with problems.jsonl and java_metrics.json (or .gz). Without it
 one beside the checkout is looked for, else the sample of the tests is played, unmarked. Java's
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from assignor import find_strategy, read_problem, sticky
-from benchmarks.assign import speed as speed
+from benchmarks.assign import speed
 from benchmarks.assign.bounds import least_handoffs, limits
 from benchmarks.assign.oracles import oracles, port
 from benchmarks.assign.peers import faust_like, kafka_python_sticky

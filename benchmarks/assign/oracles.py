@@ -21,7 +21,7 @@ from benchmarks.assign.compare_kafka_port import difference, json_lines
 from benchmarks.assign.restore_oracle import compare, small_group
 from encoding import TaskId
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GROUPS = 300
 _TESTS = "tests/assignor/test_racks"
 ORACLES = (

@@ -4,7 +4,7 @@ import gzip
 import json
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests/assignor/problems/open_sample.jsonl.gz"
 
 

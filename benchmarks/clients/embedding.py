@@ -1,8 +1,8 @@
 """What a leader does inside its client's callback: the whole of it, by the client's own values.
 
-Run with `make bench` or `pytest benchmarks/clients/embedding.py --benchmark-only`. 100 members of 50
-processes with state, standbys and endpoints join with 1,000 tasks; subscriptions are decoded, lags
-taken from facts, tasks placed, answers written, checked, and turned into the client's values.
+Run with `make bench` or `pytest benchmarks/clients/embedding.py --benchmark-only`. 100 members of
+50 processes with state, standbys and endpoints join with 1,000 tasks; subscriptions are decoded,
+lags taken from facts, tasks placed, answers written, checked, and turned into the client's values.
 """
 
 from threading import Event, Thread

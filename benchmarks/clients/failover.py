@@ -1,8 +1,8 @@
 """How long nobody counts after a SIGKILL, and how fast a large group settles on one machine.
 
-`python -m benchmarks.clients.failover [--kills 5] [--session-ms 1500] [--members 50]`. A failover is
-from the kill until others count words of all tasks of the dead one, with a word for each task every
-50 ms; the goal is 1.2 x the session timeout + 1 s.
+`python -m benchmarks.clients.failover [--kills 5] [--session-ms 1500] [--members 50]`. A failover
+is from the kill until others count words of all tasks of the dead one, with a word for each task
+every 50 ms; the goal is 1.2 x the session timeout + 1 s.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Bounces of real processes, and the first two commands of a newcomer.
 
-`python -m benchmarks.clients.live [--fresh] [--broker kafka:3.9]`. The bounce is that of `make demo`,
-on the embedded broker, and one of five members of ours on a real broker where its jars can be had.
---fresh clones the checkout into an empty folder and times `make demo` there: pip installs every
-extra, from its cache if it has one. Exit status 1: a goal is missed.
+`python -m benchmarks.clients.live [--fresh] [--broker kafka:3.9]`. The bounce is that of `make
+demo`, on the embedded broker, and one of five members of ours on a real broker where its jars can
+be had. --fresh clones the checkout into an empty folder and times `make demo` there: pip installs
+every extra, from its cache if it has one. Exit status 1: a goal is missed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.rows import at_most, say
 
 PART = "live"
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND = Path(sys.executable).with_name("rolling-bounce")
 BOUNCE_GOAL_S, FRESH_GOAL_S = 20.0, 90.0
 

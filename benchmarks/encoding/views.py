@@ -1,9 +1,9 @@
 """What the routing view weighs and costs, against Kafka's host maps of version 11, in one table.
 
-Run with `make bench` or `pytest benchmarks/encoding/views.py --benchmark-only -s`. Bytes are compared
-with a v11 answer of the same group, made in the same run. Names of hosts matter: a stateful set
-counts up (`streams-00042.prod.example.net`), and names drawn by chance are the worst case, shown
-beside it without a goal.
+Run with `make bench` or `pytest benchmarks/encoding/views.py --benchmark-only -s`. Bytes are
+compared with a v11 answer of the same group, made in the same run. Names of hosts matter: a
+stateful set counts up (`streams-00042.prod.example.net`), and names drawn by chance are the worst
+case, shown beside it without a goal.
 """
 
 import random

@@ -36,7 +36,8 @@ _INTRODUCTION = {
 
 _TOP = """# The wire, field by field
 
-Printed by `python -m docs.generate` from `encoding/kafka/schema.py` and `encoding/native/schema.py`.
+Printed by `python -m docs.generate` from `encoding/kafka/schema.py` and
+`encoding/native/schema.py`.
 
 Versions 1 to 11 are Kafka's: byte-exact with Kafka Streams 0.10.0 to 4.3, without framing, without
 checksum, big-endian. Bytes behind the last field of a version are ignored by every reader; a

@@ -15,7 +15,7 @@ from system_tests.cluster.clients import Crew
 from system_tests.cluster.controller import append, ask_update, when_committed
 from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
 from system_tests.cluster.machines import ContentRecord, Entry
-from system_tests.cluster.plan import FAULTS
+from system_tests.cluster.plan import KRAFT_FAULTS
 from system_tests.cluster.programs import Start, find_program
 from system_tests.cluster.reading import first_levels
 from system_tests.cluster.simulation import Disk, Node, World
@@ -249,7 +249,7 @@ class Operator:
         """Draw the faults of the next step."""
         world, dice = self.world, self.world.scheduler
         world.drop = 0.02 if "drop" in self.faults and dice.happens(0.5) else 0.0
-        for fault in FAULTS:
+        for fault in KRAFT_FAULTS:
             if fault not in self.faults or not dice.happens(0.3):
                 continue
             at_ms = dice.delay(0, 2_000)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from system_tests.cluster.plan import FAULTS, KraftOptions, check_options
+from system_tests.cluster.plan import KRAFT_FAULTS, KraftOptions, check_options
 from system_tests.sim import OptionError
 
 GROUP_ONLY: Final = ("members", "threads", "static", "partitions", "offline", "force", "report")
@@ -27,7 +27,7 @@ def read_kraft_options(given: Mapping[str, Any], *, was_given: frozenset[str]) -
     faults: frozenset[str] | None = None
     if "faults" in was_given:
         words = {word.strip() for word in given["faults"].split(",") if word.strip()}
-        faults = frozenset(FAULTS if words == {"all"} else words - {"none"})
+        faults = frozenset(KRAFT_FAULTS if words == {"all"} else words - {"none"})
     options = KraftOptions(
         seed=given["seed"] or 0,
         scenario=given["scenario"],

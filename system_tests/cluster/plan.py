@@ -12,7 +12,7 @@ programs. minority: part of the quorum is offline while levels are raised, and c
 preview: from a cluster without levels in its log. double-roll: from a static setting to a flag, and
 the emergency way back. lag: brokers far behind, with a group of clients that looks at them."""
 
-FAULTS: Final = ("crash", "active", "pause", "drop", "lag")
+KRAFT_FAULTS: Final = ("crash", "active", "pause", "drop", "lag")
 """Nodes killed, the active controller killed, nodes paused past their session, messages lost,
 brokers far behind."""
 
@@ -28,7 +28,7 @@ class KraftOptions:
         seed: of everything that is drawn.
         scenario, old, new: None: drawn.
         controllers: 1, 3 or 5; brokers: how many; None: drawn.
-        faults: names out of ``FAULTS``; None: drawn, none in half of the experiments.
+        faults: names out of ``KRAFT_FAULTS``; None: drawn, none in half of the experiments.
     """
 
     seed: int = 0
@@ -67,9 +67,10 @@ def check_options(options: KraftOptions) -> None:
     """
     if options.scenario is not None and options.scenario not in SCENARIOS:
         raise OptionError(f"no such scenario: {options.scenario}; there are {', '.join(SCENARIOS)}")
-    unknown = sorted((options.faults or frozenset()) - set(FAULTS))
+    unknown = sorted((options.faults or frozenset()) - set(KRAFT_FAULTS))
     if unknown:
-        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {', '.join(FAULTS)}")
+        known = ", ".join(KRAFT_FAULTS)
+        raise OptionError(f"no such fault: {unknown[0]}; there are none, all, {known}")
     if options.controllers is not None and options.controllers not in (1, 3, 5):
         raise OptionError(f"{options.controllers} controllers make no quorum here; take 1, 3 or 5")
     if options.scenario == "double-roll" and (options.old or options.new):
@@ -111,7 +112,7 @@ def draw_plan(options: KraftOptions, dice: Scheduler) -> KraftPlan:
     faults = options.faults
     if faults is None:
         some = dice.happens(0.5)
-        faults = frozenset(f for f in FAULTS if some and dice.happens(0.4))
+        faults = frozenset(f for f in KRAFT_FAULTS if some and dice.happens(0.4))
     if scenario == "lag":
         faults |= {"lag"}
     old, new = options.old, options.new

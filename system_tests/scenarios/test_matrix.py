@@ -9,7 +9,7 @@ from system_tests.matrix.expectation import CellOutcome, all_pairs
 from system_tests.matrix.kip268 import kip268_cells, kip268_pairs
 from system_tests.matrix.store import read, verdict_of
 
-STORED = Path(__file__).resolve().parents[1] / "docs" / "upgrades.json"
+STORED = Path(__file__).resolve().parents[2] / "docs" / "upgrades.json"
 
 
 @pytest.mark.slow

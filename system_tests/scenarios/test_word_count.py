@@ -19,7 +19,7 @@ from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(300)]
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 4
 TASKS = {f"0_{number}" for number in range(PARTITIONS)}
 CHANGELOG = "word-count-counts-changelog"

@@ -1,4 +1,4 @@
-"""Harness of the end-to-end tests: JVM members, real tools, members on shared state. Not shipped."""
+"""Harness of the end-to-end tests: JVM members, real tools, shared state. Not shipped."""
 
 from system_tests.support.describe import DescribedGroup, describe_group
 from system_tests.support.group import RealGroup

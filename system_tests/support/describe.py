@@ -11,7 +11,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-import assignor
+from assignor import inspection
 from assignor.adapters.admin import Target, open_admin
 from assignor.adapters.admin import describe_group as ask_for_group
 from encoding import (
@@ -75,7 +75,7 @@ def describe_group(bootstrap_servers: str, group_id: str) -> DescribedGroup:
     )
 
 
-def _member(member: assignor.DescribedMember) -> DescribedMember:
+def _member(member: inspection.DescribedMember) -> DescribedMember:
     subscribed = ConsumerProtocolSubscription.decode(member.metadata)
     assigned = ConsumerProtocolAssignment.decode(member.assignment)
     return DescribedMember(

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from docs.generators.commands import PROGRAMS, all_commands
 from encoding import Assignment, TaskId, encode_assignment
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 JOIN = ROOT / "tests" / "assignor" / "problems" / "join.jsonl"
 ANSWER = encode_assignment(Assignment(version=4, active_tasks=(TaskId(0, 1),))).hex()
 QUESTION = json.dumps({"kind": "assignment", "hex": ANSWER}) + "\n"

@@ -20,7 +20,7 @@ from docs.generators.commands import PROGRAMS as COMMANDS
 from spark_assign.cli.session import find_java
 from spark_assign.tables.errors import SparkUnavailable
 
-JOIN = Path(__file__).parent / "assignor" / "problems" / "join.jsonl"
+JOIN = Path(__file__).parents[1] / "assignor" / "problems" / "join.jsonl"
 PROGRAMS = {
     "assignor": "assignor.cli",
     "rolling-bounce": "system_tests.cli.main",

@@ -1,4 +1,4 @@
-"""Runs the blocks of one page (see `tests/docs/pages.py`) in a directory that looks like a checkout."""
+"""Runs the blocks of one page (see `pages.py`) in a directory that looks like a checkout."""
 
 import json
 import os

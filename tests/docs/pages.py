@@ -26,7 +26,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RUN = frozenset({"console", "sh", "python"})
 SHOWN = frozenset({"text", "json", "properties"})
 _PART = re.compile(

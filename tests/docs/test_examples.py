@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SAYS = {
     "assign_tasks.py": ["task 0_0: active on a", "active on new (moved)"],
     "decode_bytes.py": ["task 0_1: running", "task 1_2: 500", "half of it is refused"],
@@ -21,7 +21,8 @@ ON_A_BROKER = {
 }
 # What a page of docs starts, and tests of the pages with it.
 ON_A_PAGE = {"old_group.py": "start-upgrade.md"}
-# Whole applications have tests of their own, in system_tests; tests/docs/test_pages.py runs `old_group`.
+# Whole applications have tests of their own, in system_tests; tests/docs/test_pages.py runs
+# `old_group`.
 APPLICATIONS = {"old_group.py", "word_count.py"}
 LIMIT_S = 170  # much more than any needs, on any machine
 pytestmark = pytest.mark.timeout(LIMIT_S + 10)

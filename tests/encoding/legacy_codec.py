@@ -1,8 +1,8 @@
 """A second codec, written by hand for versions 1, 2, 3, 6 and 11: the oracle of the first.
 
 It shares no line with the package: plain structs, one byte after the other, canonical fields (see
-`encoding/kafka/json_fields.py`) in and out. Slow, trusting its input, and simple enough to check against the
-layout with a finger on the page.
+`encoding/kafka/json_fields.py`) in and out. Slow, trusting its input, and simple enough to check
+against the layout with a finger on the page.
 """
 
 import struct

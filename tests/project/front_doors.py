@@ -2,7 +2,8 @@
 
 Packages are the front doors: ``from assignor.placement import GroupState`` is kept from elsewhere,
 ``from assignor.placement.state import GroupState`` is not. Modules of one sub-package import each
-other directly. A module right below a top-level package (``assignor.errors``) is its own front door.
+other directly. A module right below a top-level package (``assignor.errors``) is its own front
+door.
 """
 
 from typing import Any

@@ -10,7 +10,7 @@ from assignor import ConfigError
 from encoding import DecodeError, EncodeError, RebalanceError
 from spark_assign.tables.errors import BadTable
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ("encoding", "probing", "assignor", "spark_assign", "system_tests")

@@ -10,7 +10,7 @@ import pytest
 
 from docs.generate import drifted
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
 MODULE_LINES = 350
 FUNCTION_LINES = 60

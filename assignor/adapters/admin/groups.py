@@ -1,4 +1,4 @@
-"""Questions about groups to a live cluster, answered with the values of `assignor.inspection.group`.
+"""Questions about groups to a live cluster, answered with values of `assignor.inspection`.
 
 kafka-python's own methods show user data as escaped text, so the requests are sent as they are and
 the bytes are kept. What may be forbidden beside the group itself (offsets, topics, settings) is

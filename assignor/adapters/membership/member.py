@@ -74,8 +74,9 @@ class SharedAssignor(Following):
         rack: the consumer's `client_rack`.
         listener: told about tasks; see `assignor.TasksListener`.
         strategy: `(GroupState) -> TaskAssignment`.
-        observer: told about every step of a rebalance; see `assignor.observe.events`.
-        hooks: told about whole rebalances; see `assignor.observe.rebalances`. A line in the log by default.
+        observer: told about every step of a rebalance; see `assignor.observe`.
+        hooks: told about whole rebalances; see `assignor.observe`.
+            A line in the log by default.
         release: whose versions and rules to follow; `native` unless a test emulates another.
         remembered_version: which the group agreed on before this member was started again.
         levels: finalized levels to begin with.

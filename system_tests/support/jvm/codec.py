@@ -1,8 +1,9 @@
 """The real codecs of a release: bytes in, the bytes that its classes write for them out.
 
-`python -m system_tests.support.jvm.codec RELEASE` reads lines `{"kind": "subscription" | "assignment",
-"hex": ...}` and answers each with `{"hex": ...}` or `{"error": ...}`. What goes in is decoded by
-the release's own class, and what comes out is encoded by it: equal values prove both ways at once.
+`python -m system_tests.support.jvm.codec RELEASE` reads lines `{"kind": "subscription" |
+"assignment", "hex": ...}` and answers each with `{"hex": ...}` or `{"error": ...}`. What goes in is
+decoded by the release's own class, and what comes out is encoded by it: equal values prove both
+ways at once.
 """
 
 import json

@@ -1,9 +1,9 @@
 """A real Kafka Streams member: a Python process with a JVM in it, told what to be by JSON lines.
 
-`python -m system_tests.support.jvm.member` reads a `RealConfig` from its standard input and then one
-command a line: "stop", or "hosts" for what it knows about who hosts what. It says `state` at every
-change of `KafkaStreams.State`, `tasks` when its tasks change, `failed` when a stream thread dies,
-`stopped` at the end. It ends when its standard input does.
+`python -m system_tests.support.jvm.member` reads a `RealConfig` from its standard input and then
+one command a line: "stop", or "hosts" for what it knows about who hosts what. It says `state` at
+every change of `KafkaStreams.State`, `tasks` when its tasks change, `failed` when a stream thread
+dies, `stopped` at the end. It ends when its standard input does.
 """
 
 import os

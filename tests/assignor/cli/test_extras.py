@@ -91,5 +91,5 @@ def test_completion_leaves_out_what_cannot_be_loaded(monkeypatch):
 
 
 def test_every_extra_that_is_named_exists():
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     assert set(EXTRA_BY_LIBRARY.values()) <= set(project["optional-dependencies"])

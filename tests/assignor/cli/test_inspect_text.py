@@ -11,7 +11,7 @@ from assignor.inspection.group import inspect_group
 from encoding import NativeAssignment, NativeSubscription, TaskId
 from tests.assignor.inspection.described_groups import FACTS, captured, group_of, member
 
-PAGE = Path(__file__).parents[2] / "docs" / "inspect.md"
+PAGE = Path(__file__).parents[3] / "docs" / "inspect.md"
 T00, T01 = TaskId(0, 0), TaskId(0, 1)
 
 

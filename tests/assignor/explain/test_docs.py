@@ -10,7 +10,7 @@ from assignor.cli.main import main
 from assignor.placement.strategies import STRATEGIES
 from tests.assignor.explain.groups import ACTIVE_CLAIMS, COPY_CLAIMS
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "assignors.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "assignors.md").read_text(encoding="utf-8")
 (JOIN,) = re.findall(r"<!-- file join.jsonl -->\n```json\n(.+)\n```", PAGE)
 
 

@@ -22,7 +22,7 @@ from assignor.problems.events import play_problem
 from assignor.problems.rounds import clients_after, play, regroup, totals
 from encoding import TaskId
 
-FILE = Path(__file__).parent / "problems" / "open_sample.jsonl.gz"
+FILE = Path(__file__).parents[1] / "problems" / "open_sample.jsonl.gz"
 PROBLEMS = {
     data["name"]: data for data in map(json.loads, gzip.decompress(FILE.read_bytes()).splitlines())
 }

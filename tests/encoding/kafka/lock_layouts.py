@@ -12,7 +12,7 @@ from encoding.kafka.schema import KINDS as STRUCTURES_OF
 from encoding.kafka.schema import STRUCTURES, rows_of
 from encoding.native.schema import EARLIEST_NATIVE_VERSION, READABLE_SINCE, native_rows_of
 
-PATH = Path(encoding.__file__).parent / "released_layouts.json"
+PATH = Path(__file__).with_name("released_layouts.json")
 KINDS = ("subscription", "assignment")
 
 

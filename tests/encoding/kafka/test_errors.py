@@ -38,7 +38,7 @@ def answer(**fields):
 
 
 def sentences(kind):
-    path = Path(__file__).parent / "golden" / "errors.json"
+    path = Path(__file__).parents[1] / "golden" / "errors.json"
     return json.loads(path.read_text(encoding="utf-8"))[kind]
 
 

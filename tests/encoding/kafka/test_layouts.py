@@ -13,7 +13,7 @@ from tests.encoding.golden_files import LATEST
 from tests.encoding.kafka.lock_layouts import KINDS, layout_of, locked
 from tests.encoding.native_strategies import DRAWN, NATIVE_WRITTEN
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = json.loads((ROOT / "tests/encoding/golden/native.json").read_text(encoding="ascii"))
 
 

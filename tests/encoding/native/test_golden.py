@@ -22,7 +22,7 @@ from encoding import (
 )
 from tests.encoding.golden_files import DECODE, ENCODE, FROM_FIELDS, TO_FIELDS
 
-PATH = Path(__file__).parent / "golden" / "native.json"
+PATH = Path(__file__).parents[1] / "golden" / "native.json"
 GOLDEN = json.loads(PATH.read_text(encoding="ascii"))
 PROCESS = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 

@@ -131,7 +131,7 @@ VIEWS = {
 
 
 def sentences(kind):
-    path = Path(__file__).parent / "golden" / "errors.json"
+    path = Path(__file__).parents[1] / "golden" / "errors.json"
     return json.loads(path.read_text(encoding="utf-8"))[kind]
 
 

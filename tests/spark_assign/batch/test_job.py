@@ -14,7 +14,7 @@ from assignor.problems import parse_problem, result_of
 from spark_assign.cli.main import main
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
 
-SAMPLE = Path(__file__).parent.parent / "assignor" / "problems" / "open_sample.jsonl.gz"
+SAMPLE = Path(__file__).parents[2] / "assignor" / "problems" / "open_sample.jsonl.gz"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NEEDS_SPARK = "tests/spark_assign/batch/test_job.py::test_wrong_usage_is_one_sentence"
 SENTENCE = "Spark tests need Java: JAVA_HOME is not set and PATH has no bin/java; install Java 17"
 

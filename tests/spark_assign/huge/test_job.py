@@ -18,9 +18,7 @@ from spark_assign.tables.convert import client_rows, task_rows
 from spark_assign.tables.errors import BadTable
 from spark_assign.tables.schemas import CLIENT, TASK
 
-_SPEC = importlib.util.spec_from_file_location(
-    "group_worlds", Path(__file__).with_name("group_worlds.py")
-)
+_SPEC = importlib.util.spec_from_file_location("groups", Path(__file__).with_name("groups.py"))
 worlds = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(worlds)
 

@@ -11,9 +11,7 @@ from assignor.problems import moves_of, play, totals
 from spark_assign.huge.checks import too_many_subtopologies
 from spark_assign.huge.worker.answer import COSTS
 
-_SPEC = importlib.util.spec_from_file_location(
-    "group_worlds", Path(__file__).with_name("group_worlds.py")
-)
+_SPEC = importlib.util.spec_from_file_location("groups", Path(__file__).with_name("groups.py"))
 worlds = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(worlds)
 

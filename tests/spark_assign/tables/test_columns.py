@@ -13,7 +13,7 @@ from spark_assign.tables.checks import Reject
 from spark_assign.tables.columns import states_of
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
 
-SAMPLE = Path(__file__).parent.parent / "assignor" / "problems" / "open_sample.jsonl.gz"
+SAMPLE = Path(__file__).parents[2] / "assignor" / "problems" / "open_sample.jsonl.gz"
 FIELDS = [
     *("tasks", "stateful", "subtopology", "clients", "threads", "owner", "weights", "config"),
     *("copy_start", "copy_client", "copy_lag", "copy_stalled", "end_offset_sums"),

@@ -31,7 +31,7 @@ from system_tests.cluster.events import (
 from system_tests.cluster.machines import FloorRecord
 
 SEEDS = range(8)
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @cache

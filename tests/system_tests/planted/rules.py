@@ -1,4 +1,6 @@
-"""Take one rule out, and see what goes red: python -m tests.system_tests.planted.rules [--check|--anew].
+"""Take one rule out, and see what goes red.
+
+    python -m tests.system_tests.planted.rules [--check|--anew]
 
 Every row of the tables of `probing` and every checker of the simulator is taken out, one at a time,
 and the same bounces are run with and without it. Without an option the result is written to
@@ -29,7 +31,7 @@ from system_tests.sim import SAFETY, BounceOptions, OptionError, run_bounce
 from tests.system_tests.planted.bounces import BOUNCES, EXPLORED, HARMLESS, RUNBOOKS, SEEDS, Runbook
 
 WORKERS = 2
-STORED = Path(__file__).resolve().parents[2] / "docs" / "planted.json"
+STORED = Path(__file__).resolve().parents[3] / "docs" / "planted.json"
 NO_ANSWER, NOT_WRITTEN = "no row holds", "cannot be written"
 Outcomes = dict[str, list[str]]
 LIVENESS = ("settles", "final versions", "version rebalances")

@@ -16,7 +16,7 @@ from tests.system_tests.planted.bounces import EXPLORED, HARMLESS, PINNED_BESIDE
 from tests.system_tests.planted.rules import LIVENESS, STORED, key_of, tables
 
 MAX_STATES = 6_000
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def stored():
