@@ -4,6 +4,7 @@ from assignor.rebalance.answer_bytes import MemberAnswer
 from assignor.rebalance.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
+    by_topic,
     read_consumer_assignment,
     read_consumer_subscription,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "TasksListener",
     "assign_group",
     "assign_threads",
+    "by_topic",
     "fit_group",
     "levels_said",
     "parse_endpoint",

@@ -26,9 +26,9 @@ from aiokafka.coordinator.protocol import (
 from aiokafka.errors import KafkaError
 
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
-from assignor.adapters.membership import Cancellable, EmbeddedAssignor, FollowupTimer, by_topic
+from assignor.adapters.membership import Cancellable, EmbeddedAssignor, FollowupTimer
 from assignor.errors import ConfigError
-from assignor.rebalance import GroupMember, read_consumer_subscription
+from assignor.rebalance import GroupMember, by_topic, read_consumer_subscription
 from encoding import DecodeError, TopicPartition
 
 # aiokafka's generation of a member that fell out of the group.

@@ -8,8 +8,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from assignor.adapters.membership import by_topic
-from assignor.rebalance import GroupMember, MemberAnswer
+from assignor.rebalance import GroupMember, MemberAnswer, by_topic
 from encoding import TopicPartition
 
 
