@@ -19,6 +19,7 @@ from encoding import (
     TaskId,
     TaskOffsetSums,
     decode_assignment,
+    decode_subscription,
     encode_assignment,
     encode_subscription,
     explain,
@@ -161,6 +162,11 @@ def test_what_cannot_be_read_is_an_error_unless_it_is_for_later_readers():
     body = msgpack.packb({0: 101, 4: "two"})
     with pytest.raises(DecodeError, match=r"key 4 \(threads, count\): str instead of int"):
         list(explain("subscription", b"\0\0\0\x65" * 2 + body))
+    sizes = next(row.key for row in NATIVE_KINDS["subscription"] if row.name == "sizes")
+    body = msgpack.packb({0: 101, sizes: b"\x80"})
+    for read in (decode_subscription, lambda data: list(explain("subscription", data))):
+        with pytest.raises(DecodeError, match=rf"key {sizes} \(sizes\): "):
+            read(b"\0\0\0\x65" * 2 + body)
     body = msgpack.packb({0: 104, 4: "two", 5: None})
     pieces = shown("subscription", b"\0\0\0\x68" * 2 + body)
     assert pieces["threads"].value == "two"

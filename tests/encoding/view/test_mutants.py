@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from encoding.view_codec import CELLS_PER_BYTE
 
 from encoding import (
     HostInfo,
@@ -63,3 +64,11 @@ def test_the_first_host_shares_nothing_with_none_before_it():
     for name in ("XXXX", "X", "\0", " "):
         view = build_view(epoch=0, sizes=(1,), active={HostInfo(name, 0): [0]}, standby={})
         assert decode_view(encode_view(view)) == view
+
+
+def test_a_view_at_the_limit_of_owners_per_byte_is_read():
+    active = {HOSTS[0]: range(1999)}
+    view = build_view(epoch=1, sizes=(2000,), active=active, standby={HOSTS[0]: [1999]})
+    data = encode_view(view)
+    assert 3 * view.tasks > CELLS_PER_BYTE * len(data) >= 2 * view.tasks
+    assert decode_view(data) == view

@@ -11,6 +11,7 @@ from probing import (
     ClearSchedule,
     IgnoreTasks,
     KeepVersion,
+    LevelsPolled,
     MemberModel,
     RebalanceStarted,
     Refuse,
@@ -25,8 +26,9 @@ from probing import (
     start_member,
     subscription_version,
 )
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 from probing.member.rules import HAS_FOLLOWUPS, MEMBER_RULES
-from tests.probing.rebootstrap import well_formed
+from tests.probing import well_formed
 
 
 def member_step(state, event):
@@ -284,3 +286,22 @@ def test_a_followup_that_is_due_at_once_leaves_no_older_one_behind():
     state, commands = answered(member, 11, 11, next_rebalance_ms=0, now_ms=5)
     assert RejoinNow in kinds(commands)
     assert state.next_rebalance_ms == NO_REBALANCE
+
+
+def test_polled_levels_are_kept_and_the_leader_rejoins_for_new_ones():
+    state = replace(start_member(find_release("native")), next_rebalance_ms=9)
+    levels = FinalizedLevels(levels={"a": 2}, epoch=3)
+    follower, commands = member_step(state, LevelsPolled(polled=levels, leads=False))
+    assert (follower, commands) == (replace(state, polled=levels), ())
+    leader, (rejoin,) = member_step(state, LevelsPolled(polled=levels, leads=True))
+    assert leader == replace(state, polled=levels, next_rebalance_ms=NO_REBALANCE)
+    assert rejoin == RejoinNow(
+        used_version=state.used_version,
+        rule="new levels",
+        why=f"levels changed at epoch 3, the group is at {state.levels.epoch}; one rebalance"
+        " tells all members",
+    )
+    for older in (UNKNOWN_LEVELS, replace(levels, epoch=2)):
+        assert member_step(follower, LevelsPolled(polled=older, leads=False)) == (follower, ())
+    adopted = replace(state, levels=levels)
+    assert member_step(adopted, LevelsPolled(polled=levels, leads=True))[1] == ()
