@@ -128,3 +128,10 @@ def test_a_reader_of_version_1_alone_cannot_read_two_numbers_in_version_2():
     data = encode_subscription(dataclasses.replace(MEMBER, version=2))
     with pytest.raises(DecodeError, match="version 2, which this reader does not know"):
         decode_subscription(data, known_versions=(1,))
+
+
+def test_kafkas_fields_may_say_less_of_the_tasks_than_the_trailer():
+    sums = TaskOffsetSums.from_mapping({TaskId(0, 1): 5})
+    fewer = dataclasses.replace(MEMBER, task_offset_sums=TaskOffsetSums.from_mapping({}))
+    more = dataclasses.replace(MEMBER, task_offset_sums=sums)
+    assert encode_subscription(fewer, kafka_offset_sums=sums) == encode_subscription(more)

@@ -283,9 +283,10 @@ def test_what_ends_a_member_says_what_to_do():
 
 def test_a_followup_that_is_due_at_once_leaves_no_older_one_behind():
     member = replace(start_member(find_release("3.9")), next_rebalance_ms=700)
-    state, commands = answered(member, 11, 11, next_rebalance_ms=0, now_ms=5)
-    assert RejoinNow in kinds(commands)
-    assert state.next_rebalance_ms == NO_REBALANCE
+    for version, due in ((11, {"next_rebalance_ms": 0}), (6, {})):
+        state, commands = answered(member, version, version, now_ms=5, **due)
+        assert RejoinNow in kinds(commands)
+        assert state.next_rebalance_ms == NO_REBALANCE
 
 
 def test_polled_levels_are_kept_and_the_leader_rejoins_for_new_ones():

@@ -283,7 +283,8 @@ def test_a_connection_that_works_forgets_its_failures():
     state, _ = client(known(), *lost(0, "a:1"), *lost(100, "a:1"))
     assert state.nodes["a:1"].failures == 2
     state, _ = after(state, ConnectionReady(now_ms=300, node="a:1"))
-    assert state.nodes["a:1"] == NodeLink(link=Link.READY)
+    state, _ = after(state, MetadataReceived(now_ms=400, nodes=("a:1", "c:3")))
+    assert state.nodes == {"a:1": NodeLink(link=Link.READY), "c:3": NodeLink()}
 
 
 def test_it_wakes_for_what_is_next():
