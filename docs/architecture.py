@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import grimp
-import networkx
+import networkx as nx
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "ARCHITECTURE.md"
@@ -31,8 +31,8 @@ def _section() -> str:
 
 
 def _folders(package: str) -> list[str]:
-    doors = sorted((ROOT / package).rglob("__init__.py"))
-    return [door.parent.relative_to(ROOT).as_posix() for door in doors if door.parent.name != package]
+    folders = sorted(door.parent for door in (ROOT / package).rglob("__init__.py"))
+    return [folder.relative_to(ROOT).as_posix() for folder in folders if folder.name != package]
 
 
 def _subject(folder: str) -> str:
@@ -43,7 +43,7 @@ def _subject(folder: str) -> str:
 def _arrows(graph: grimp.ImportGraph, package: str) -> str:
     """One line a sub-package, with those that it imports; what follows from others is left out."""
     units = sorted(graph.find_children(package))
-    found = networkx.DiGraph()
+    found = nx.DiGraph()
     found.add_nodes_from(units)
     for one in units:
         inside = {one} | graph.find_descendants(one)
@@ -52,7 +52,7 @@ def _arrows(graph: grimp.ImportGraph, package: str) -> str:
                 other = ".".join(imported.split(".")[:2])
                 if other in found and other != one:
                     found.add_edge(one, other)
-    reduced = networkx.transitive_reduction(found)
+    reduced = nx.transitive_reduction(found)
     lines = []
     for one in units:
         others = " & ".join(sorted(_name(other) for other in reduced.successors(one)))

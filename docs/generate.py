@@ -1,8 +1,13 @@
-"""Print the generated pages of docs/: `python -m docs.generate [--check]`."""
+"""Print the generated pages, and the generated part of ARCHITECTURE.md: `python -m docs.generate`.
+
+With --check, only name the pages that have drifted.
+"""
 
 import importlib
 import sys
 from pathlib import Path
+
+from docs import architecture
 
 _DOCS = Path(__file__).resolve().parent
 _GENERATORS = sorted(
@@ -11,11 +16,12 @@ _GENERATORS = sorted(
 
 
 def pages() -> dict[Path, str]:
-    """Path of each generated page -> the text that it should have."""
-    return {
+    """Path of each page with a generated part -> the text that it should have."""
+    found = {
         _DOCS / f"{name}.md": importlib.import_module(f"docs.generators.{name}").render()
         for name in _GENERATORS
     }
+    return found | {architecture.PAGE: architecture.page_with_section()}
 
 
 def drifted() -> list[str]:

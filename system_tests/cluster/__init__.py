@@ -1,12 +1,16 @@
 """Simulated brokers and controllers with a metadata log: KIP-584 and KIP-778 under checkers."""
 
-from system_tests.cluster.checkers import KRAFT_RULES, KraftRule, check_kraft
-from system_tests.cluster.clients import Crew
-from system_tests.cluster.fleet import run_kraft_seeds
 from system_tests.cluster.narrate import kraft_document, kraft_lines, kraft_replay
-from system_tests.cluster.options import read_kraft_options
-from system_tests.cluster.plan import KRAFT_FAULTS, SCENARIOS, KraftOptions, KraftPlan
-from system_tests.cluster.run import KraftOutcome, run_kraft
+from system_tests.cluster.nodes.clients import Crew
+from system_tests.cluster.plan import (
+    KRAFT_FAULTS,
+    SCENARIOS,
+    KraftOptions,
+    KraftPlan,
+    read_kraft_options,
+)
+from system_tests.cluster.rules.checkers import KRAFT_RULES, KraftRule, check_kraft
+from system_tests.cluster.run import KraftOutcome, run_kraft, run_kraft_seeds
 
 __all__ = [
     "KRAFT_FAULTS",

@@ -11,14 +11,14 @@ from probing.features import (
     UpdateRequest,
     UpdateResult,
 )
-from system_tests.cluster.clients import Crew
-from system_tests.cluster.controller import append, ask_update, when_committed
 from system_tests.cluster.events import Acknowledged, Did, Rested, Restless
 from system_tests.cluster.machines import ContentRecord, Entry
+from system_tests.cluster.nodes.clients import Crew
+from system_tests.cluster.nodes.controller import append, ask_update, when_committed
+from system_tests.cluster.nodes.programs import Start, find_program
+from system_tests.cluster.nodes.reading import first_levels
+from system_tests.cluster.nodes.simulation import Disk, Node, World
 from system_tests.cluster.plan import KRAFT_FAULTS
-from system_tests.cluster.programs import Start, find_program
-from system_tests.cluster.reading import first_levels
-from system_tests.cluster.simulation import Disk, Node, World
 
 SETTLE_MS: Final = 60_000
 _ANSWER_MS: Final = 4_000

@@ -1,7 +1,8 @@
 """What one experiment with a cluster is asked to do, and what the seed makes of the rest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from probing.features import KAFKA_RELEASES, find_kafka_release
 from system_tests.sim import OptionError, Scheduler
@@ -167,3 +168,38 @@ def _formatted(old: str, dice: Scheduler) -> int:
     low, high = find_kafka_release(old).metadata
     earliest = max(low, find_kafka_release(_FIRST_WITH_LEVELS).metadata[1] - 3)
     return high if dice.happens(0.6) else dice.delay(earliest, high)
+
+
+GROUP_ONLY: Final = ("members", "threads", "static", "partitions", "offline", "force", "report")
+"""Options that mean nothing for a cluster."""
+
+
+def read_kraft_options(given: Mapping[str, Any], *, was_given: frozenset[str]) -> KraftOptions:
+    """Check what can be checked before anything runs.
+
+    Args:
+        given: the values of all options of the command.
+        was_given: names of those that stood on the command line.
+
+    Raises:
+        OptionError: an option is for groups only, unknown, or does not fit.
+        FeatureError: a release has no levels.
+    """
+    foreign = [name for name in GROUP_ONLY if name in was_given]
+    if foreign:
+        raise OptionError(f"--{foreign[0]} is for --world group; leave it out")
+    faults: frozenset[str] | None = None
+    if "faults" in was_given:
+        words = {word.strip() for word in given["faults"].split(",") if word.strip()}
+        faults = frozenset(KRAFT_FAULTS if words == {"all"} else words - {"none"})
+    options = KraftOptions(
+        seed=given["seed"] or 0,
+        scenario=given["scenario"],
+        old=given["old"],
+        new=given["new"],
+        controllers=given["controllers"],
+        brokers=given["brokers"],
+        faults=faults,
+    )
+    check_options(options)
+    return options

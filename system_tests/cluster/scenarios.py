@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import Final
 
 from probing.features import METADATA_VERSION, UpdateKind, default_levels, find_kafka_release
+from system_tests.cluster.nodes.programs import MIGRATION, PROTOCOL_FLAG, Start
+from system_tests.cluster.nodes.simulation import Disk
 from system_tests.cluster.operate import NotAtRest, Operator
 from system_tests.cluster.plan import KraftPlan
-from system_tests.cluster.programs import MIGRATION, PROTOCOL_FLAG, Start
-from system_tests.cluster.simulation import Disk
 
 _KRAFT: Final = "kraft.version"
 _ELR: Final = "eligible.leader.replicas.version"

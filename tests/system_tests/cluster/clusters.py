@@ -1,9 +1,9 @@
 """Simulated clusters at rest, for an operator to begin with."""
 
-from system_tests.cluster.build import build_world
-from system_tests.cluster.clients import Crew
+from system_tests.cluster.nodes.build import build_world
+from system_tests.cluster.nodes.clients import Crew
+from system_tests.cluster.nodes.programs import Start, kafka_realm
 from system_tests.cluster.operate import Operator
-from system_tests.cluster.programs import Start, kafka_realm
 
 
 def cluster(*, controllers=3, brokers=1, members=0, series="3.9", formatted=20, seed=1):

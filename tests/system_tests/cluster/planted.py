@@ -4,9 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from probing.features import UpdateModel, bootstrap, group, joining, migration, rules
-from system_tests.cluster import clients as crew
-from system_tests.cluster import controller as active
-from system_tests.cluster import operate, reading
+from system_tests.cluster import operate
 from system_tests.cluster.machines import (
     FloorRecord,
     PublishLevels,
@@ -17,6 +15,9 @@ from system_tests.cluster.machines import (
     replica_step,
     roles,
 )
+from system_tests.cluster.nodes import clients as crew
+from system_tests.cluster.nodes import controller as active
+from system_tests.cluster.nodes import reading
 
 
 @dataclass(frozen=True, slots=True)

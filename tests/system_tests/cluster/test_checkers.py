@@ -21,7 +21,7 @@ from system_tests.cluster.events import (
     Spoke,
     Started,
 )
-from system_tests.cluster.programs import kafka_realm
+from system_tests.cluster.nodes.programs import kafka_realm
 
 REALM = kafka_realm(20)
 WIDE = {METADATA_VERSION: LevelRange(min=1, max=21)}

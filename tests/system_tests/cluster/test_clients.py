@@ -13,7 +13,7 @@ from system_tests.cluster.events import (
     Rebalanced,
     Started,
 )
-from system_tests.cluster.programs import Start
+from system_tests.cluster.nodes.programs import Start
 from tests.system_tests.cluster.clusters import cluster
 
 FROZEN_MS = 10**6

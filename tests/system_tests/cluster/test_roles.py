@@ -4,8 +4,8 @@ import pytest
 
 from probing.features import METADATA_VERSION, FinalizedLevels, LevelRecord
 from system_tests.cluster.events import Activated, Left, Resigned, Started, Stopped
-from system_tests.cluster.programs import Start
-from system_tests.cluster.simulation import Batch
+from system_tests.cluster.nodes.programs import Start
+from system_tests.cluster.nodes.simulation import Batch
 from tests.system_tests.cluster.clusters import cluster
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from system_tests.cluster.controller import step
 from system_tests.cluster.machines import NodeHeard
-from system_tests.cluster.reading import install_snapshot, read_batch
-from system_tests.cluster.simulation import Node, World
+from system_tests.cluster.nodes.controller import step
+from system_tests.cluster.nodes.reading import install_snapshot, read_batch
+from system_tests.cluster.nodes.simulation import Node, World
 
 _FETCH_MS: Final = 400
 _PATIENCE_MS: Final = 1_000

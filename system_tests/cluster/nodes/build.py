@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from probing.features import Role
-from system_tests.cluster import brokers, quorum, reading
-from system_tests.cluster import controller as active
 from system_tests.cluster.events import Struck
-from system_tests.cluster.programs import Realm
-from system_tests.cluster.simulation import Handler, Node, World
+from system_tests.cluster.nodes import brokers, quorum, reading
+from system_tests.cluster.nodes import controller as active
+from system_tests.cluster.nodes.programs import Realm
+from system_tests.cluster.nodes.simulation import Handler, Node, World
 
 _HANDLERS: Final[dict[str, Handler]] = {
     "append": quorum.on_append,

@@ -45,8 +45,8 @@ from system_tests.cluster.machines import (
     controller_step,
     replica_step,
 )
-from system_tests.cluster.reading import leave_cluster
-from system_tests.cluster.simulation import Batch, Node, World
+from system_tests.cluster.nodes.reading import leave_cluster
+from system_tests.cluster.nodes.simulation import Batch, Node, World
 
 SESSION_MS: Final = 2_500
 _LOOK_MS: Final = 500

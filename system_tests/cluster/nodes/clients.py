@@ -17,7 +17,7 @@ from probing.features import (
     group_levels,
 )
 from system_tests.cluster.events import Adopted, MemberStarted, Polled, Rebalanced
-from system_tests.cluster.simulation import Node, World
+from system_tests.cluster.nodes.simulation import Node, World
 
 _POLL_MS: Final = (2_000, 3_500)
 _FIRST_POLL_MS: Final = 1_000

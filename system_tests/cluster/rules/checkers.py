@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from system_tests.cluster import log_rules, node_rules
 from system_tests.cluster.events import Happening
-from system_tests.cluster.evidence import Evidence
-from system_tests.cluster.programs import Realm
+from system_tests.cluster.nodes.programs import Realm
+from system_tests.cluster.rules import log, nodes
+from system_tests.cluster.rules.evidence import Evidence
 from system_tests.sim import Broken
 
 
@@ -30,72 +30,72 @@ KRAFT_RULES: Final = tuple(
         (
             "only what was asked",
             "a level changes by an accepted request or the format, never by a refusal or a dry run",
-            log_rules.only_what_was_asked,
+            log.only_what_was_asked,
         ),
         (
             "every live broker can",
             "a level is finalized only if all support it",
-            log_rules.brokers_can,
+            log.brokers_can,
         ),
-        ("requirements hold", "no feature without what it requires", log_rules.requirements_hold),
-        ("a majority can", "and so does a majority of the quorum", log_rules.majority_can),
+        ("requirements hold", "no feature without what it requires", log.requirements_hold),
+        ("a majority can", "and so does a majority of the quorum", log.majority_can),
         (
             "safe is lossless",
             "only an unsafe downgrade loses anything, and the operator is told",
-            log_rules.safe_is_lossless,
+            log.safe_is_lossless,
         ),
         (
             "rewritten at the level",
             "what a node writes again is what the level knows, and it says what was dropped",
-            node_rules.rewritten_at_the_level,
+            nodes.rewritten_at_the_level,
         ),
         (
             "snapshot first",
             "a snapshot right before the change, the state again, and only then in use",
-            node_rules.snapshot_first,
+            nodes.snapshot_first,
         ),
         (
             "only finalized",
             "no node goes by a level that is not committed",
-            node_rules.only_finalized,
+            nodes.only_finalized,
         ),
-        ("only supported", "no node goes by a level that it lacks", node_rules.only_supported),
-        ("kept out", "no broker is let in that lacks a finalized level", node_rules.kept_out),
+        ("only supported", "no node goes by a level that it lacks", nodes.only_supported),
+        ("kept out", "no broker is let in that lacks a finalized level", nodes.kept_out),
         (
             "who cannot leaves",
             "who reads a level that it lacks ends: unregistered, resigned",
-            node_rules.who_cannot_leaves,
+            nodes.who_cannot_leaves,
         ),
         (
             "minimums hold",
             "a deprecated minimum rises when all nodes have it, never falls, and is kept",
-            log_rules.floors_hold,
+            log.floors_hold,
         ),
-        ("readable", "nobody is sent what its program cannot read", node_rules.readable),
+        ("readable", "nobody is sent what its program cannot read", nodes.readable),
         (
             "acknowledged is committed",
             "an acknowledged request is in the log, one step of the epoch",
-            log_rules.acknowledged,
+            log.acknowledged,
         ),
         (
             "the group goes on",
             "no member goes by what is not finalized, and none goes back for a stale broker",
-            node_rules.group_goes_on,
+            nodes.group_goes_on,
         ),
         (
             "one rebalance",
             "the group rebalances once for a change of levels",
-            node_rules.one_rebalance,
+            nodes.one_rebalance,
         ),
         (
             "acknowledged stays",
             "at rest the cluster is at what was committed",
-            node_rules.acknowledged_stays,
+            nodes.acknowledged_stays,
         ),
         (
             "comes to rest",
             "every step ends with all nodes at the same levels",
-            node_rules.comes_to_rest,
+            nodes.comes_to_rest,
         ),
     )
 )

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from probing.features import FinalizedLevels, LevelRange, NodeSupport, Role
 from system_tests.cluster.events import Happening, Started, Stopped, Struck
 from system_tests.cluster.machines import ControllerState, Record, ReplicaState, Snapshot
-from system_tests.cluster.programs import Program, Realm, Start, find_program
+from system_tests.cluster.nodes.programs import Program, Realm, Start, find_program
 from system_tests.sim import Scheduler
 
 _CHECK_MS: Final = 100

@@ -30,7 +30,7 @@ from system_tests.cluster.events import (
     Unregistered,
 )
 from system_tests.cluster.machines import ContentRecord, Entry, FloorRecord
-from system_tests.cluster.programs import MIGRATION, Realm
+from system_tests.cluster.nodes.programs import MIGRATION, Realm
 
 _PREVIEW = 1
 

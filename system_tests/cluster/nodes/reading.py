@@ -32,8 +32,8 @@ from system_tests.cluster.machines import (
     load_snapshot,
     replica_step,
 )
-from system_tests.cluster.programs import MIGRATION
-from system_tests.cluster.simulation import Node, World
+from system_tests.cluster.nodes.programs import MIGRATION
+from system_tests.cluster.nodes.simulation import Node, World
 
 _PREVIEW = 1
 

@@ -8,10 +8,10 @@ does not support, in a batch that was never committed.
 
 from typing import Any, Final
 
-from system_tests.cluster.controller import activate, heard_voter, settle_waiting
 from system_tests.cluster.events import Committed
-from system_tests.cluster.reading import install_snapshot, read_up_to
-from system_tests.cluster.simulation import Batch, Node, World
+from system_tests.cluster.nodes.controller import activate, heard_voter, settle_waiting
+from system_tests.cluster.nodes.reading import install_snapshot, read_up_to
+from system_tests.cluster.nodes.simulation import Batch, Node, World
 
 _BEAT_MS: Final = 500
 _TAKEOVER_MS: Final = (1_200, 2_400)

@@ -19,7 +19,7 @@ from system_tests.cluster.events import (
     Started,
     Unfenced,
 )
-from system_tests.cluster.evidence import Evidence
+from system_tests.cluster.rules.evidence import Evidence
 
 
 def rewritten_at_the_level(evidence: Evidence, one: Happening) -> str | None:

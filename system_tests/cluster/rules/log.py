@@ -6,7 +6,7 @@ from system_tests.cluster.events import (
     Committed,
     Happening,
 )
-from system_tests.cluster.evidence import Evidence
+from system_tests.cluster.rules.evidence import Evidence
 
 
 def only_what_was_asked(evidence: Evidence, one: Happening) -> str | None:

@@ -1,0 +1,1 @@
+"""Nodes of the simulated cluster: controllers, brokers, clients, and the log between them."""

@@ -1,0 +1,1 @@
+"""Rules that no simulated cluster may break: functions over what happened."""

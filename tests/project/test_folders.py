@@ -1,0 +1,97 @@
+"""A folder is a subject: few modules, no families of names, no name twice, one front door."""
+
+import ast
+import importlib
+import re
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
+# Loaded by name with an extra or a client of their own: see `doors` in pyproject.toml.
+MODULES_IN_A_FOLDER = 16
+NAMES_OF_A_FRONT_DOOR = 60
+OF_A_FAMILY = 3
+
+
+def folders():
+    """Folder -> names of its modules, without `test_`, which says nothing of the subject."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    found = defaultdict(list)
+    for name in listed:
+        path = Path(name)
+        if path.name != "__init__.py" and (ROOT / path).is_file():
+            found[path.parent.as_posix()].append(path.stem.removeprefix("test_"))
+    return found
+
+
+FOLDERS = folders()
+SHIPPED = {folder for folder in FOLDERS if folder.split("/")[0] in PACKAGES}
+DOORS = sorted(
+    door.parent.relative_to(ROOT).as_posix().replace("/", ".")
+    for package in PACKAGES
+    for door in (ROOT / package).rglob("__init__.py")
+)
+
+
+def test_no_folder_has_more_modules_than_a_reader_can_hold():
+    assert {f: len(names) for f, names in FOLDERS.items() if len(names) > MODULES_IN_A_FOLDER} == {}
+
+
+def test_three_modules_with_the_same_first_word_are_a_folder():
+    families = {
+        folder: [
+            word
+            for word, count in Counter(name.split("_")[0] for name in names).items()
+            if count >= OF_A_FAMILY
+        ]
+        for folder, names in FOLDERS.items()
+    }
+    assert {folder: words for folder, words in families.items() if words} == {}
+
+
+def test_no_module_is_named_like_its_folder():
+    assert [f for f, names in FOLDERS.items() if f.rpartition("/")[2] in names] == []
+
+
+@pytest.mark.parametrize("folder", sorted(SHIPPED))
+def test_every_folder_of_the_product_has_a_front_door(folder):
+    if not folder.startswith("system_tests/scenarios"):
+        assert (ROOT / folder / "__init__.py").exists()
+
+
+@pytest.mark.parametrize("package", DOORS)
+def test_front_doors_list_names_that_exist(package):
+    door = importlib.import_module(package)
+    assert door.__doc__
+    names = getattr(door, "__all__", [])
+    assert [name for name in names if not hasattr(door, name)] == []
+    assert len(names) <= NAMES_OF_A_FRONT_DOOR
+    imported = {
+        alias.asname or alias.name
+        for node in ast.parse(Path(door.__file__).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in PACKAGES
+        for alias in node.names
+    }
+    assert imported <= set(names)
+
+
+def test_modules_that_docstrings_name_exist():
+    known = {path.name for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    wrong = [
+        f"{folder}: {name}"
+        for folder in sorted(SHIPPED)
+        for path in sorted((ROOT / folder).glob("*.py"))
+        for name in re.findall(r"`([\w]+\.py)`", path.read_text(encoding="utf-8"))
+        if name not in known
+    ]
+    assert wrong == []
