@@ -37,10 +37,10 @@ from benchmarks.rows import at_least, at_most
 from encoding import TaskId
 from spark_assign.batch.job import place_groups
 from spark_assign.cli.session import session
-from spark_assign.tables.balance import balanced, size_classes
 from spark_assign.tables.convert import group_batch
 from spark_assign.tables.inputs import from_table, read_groups
-from spark_assign.tables.kernel import Options
+from spark_assign.workers.balance import balanced, size_classes
+from spark_assign.workers.kernel import Options
 
 VARIANTS = 100
 SAMPLE = 200

@@ -9,7 +9,8 @@ from pyspark.sql import functions as f
 
 from encoding import RebalanceError
 from spark_assign.huge import GroupPlan, in_rows, nested_groups, plan_group
-from spark_assign.tables import RESULT, Groups, Options, Reject
+from spark_assign.tables import RESULT, Groups, Reject
+from spark_assign.workers import Options
 
 _ROLES = ("active", "standby", "warmup")
 # Each costs a few jobs of its own; whoever has more should raise the threshold.

@@ -20,23 +20,25 @@ from spark_assign.tables import (
     RESULT,
     WRITTEN,
     Groups,
-    Options,
-    SizeClass,
     Stage,
-    balanced,
     error_of,
     first_of,
-    placing,
-    problem_reader,
     refused,
     rejects_of,
     repeated_names,
     repeated_rejects,
-    size_classes,
     stored_rejects,
-    table_reader,
     without,
     write_rejects,
+)
+from spark_assign.workers import (
+    Options,
+    SizeClass,
+    balanced,
+    placing,
+    problem_reader,
+    size_classes,
+    table_reader,
 )
 
 HUGE_TASKS = 100_000

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from assignor import TaskAssignment
 from assignor.stores import GroupSnapshot, PlanStore, StoreError, plan_for
-from spark_assign.tables import Batches
+from spark_assign.workers import Batches
 
 _DONE = "tasks long, copies long, error string"
 _DONE_ARROW = pa.schema([("tasks", pa.int64()), ("copies", pa.int64()), ("error", pa.string())])

@@ -19,7 +19,8 @@ from spark_assign.cli.options import (
     print_rejects,
     subcommand,
 )
-from spark_assign.tables import REJECTS, Options, read_groups, staged
+from spark_assign.tables import REJECTS, read_groups, staged
+from spark_assign.workers import Options
 
 _HELP = f"""Place the tasks of many groups, each as `assignor assign` does.
 

@@ -9,7 +9,7 @@ import click
 from assignor import named_strategy
 from assignor.cli import config_option, strategies_note, strategy_option
 from spark_assign.cli.options import frozen_settings, in_option, job, output_options, subcommand
-from spark_assign.tables import Options, read_groups, staged
+from spark_assign.tables import read_groups, staged
 from spark_assign.whatif import (
     KINDS,
     RESTORE_RATE,
@@ -21,6 +21,7 @@ from spark_assign.whatif import (
     summary_of,
     what_if,
 )
+from spark_assign.workers import Options
 
 PAGE, SUMMARY = "_report.html", "_summary.json"
 _LISTED = "\n".join(f"  {word:<12} {sentence}" for word, sentence in KINDS.items())

@@ -18,7 +18,6 @@ from spark_assign.tables import (
     GROUP,
     TASK,
     BadTable,
-    Batches,
     Files,
     Form,
     Groups,
@@ -26,6 +25,7 @@ from spark_assign.tables import (
     group_batch,
     read_groups,
 )
+from spark_assign.workers import Batches
 
 SNAPSHOT_SUFFIX = ".bin"
 _NAMES_SHOWN = 5

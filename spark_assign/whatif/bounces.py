@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_assign.tables import Batches
+from spark_assign.workers import Batches
 from system_tests.sim import BounceOptions, outcome_document, run_bounce
 
 _TEXT, _NUMBER = StringType(), LongType()

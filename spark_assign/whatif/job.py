@@ -12,20 +12,19 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
 
 from assignor import named_strategy
-from spark_assign.tables import (
+from spark_assign.tables import Groups, Reject
+from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures
+from spark_assign.whatif.scenarios import Scenario, case_of, subjects
+from spark_assign.workers import (
     Batches,
-    Groups,
     Kernel,
     Options,
     Read,
-    Reject,
     balanced,
     problem_reader,
     size_classes,
     table_reader,
 )
-from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures
-from spark_assign.whatif.scenarios import Scenario, case_of, subjects
 
 _SLICES_MAX = 64
 _TASKS_PER_CORE = 4

@@ -1,10 +1,8 @@
 """One experiment with a cluster: draw, run, judge."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from system_tests.cluster.events import Happening
-from system_tests.cluster.narrate import kraft_lines, kraft_replay
 from system_tests.cluster.nodes.build import build_world
 from system_tests.cluster.nodes.clients import Crew
 from system_tests.cluster.nodes.programs import PROTOCOL_REALM, kafka_realm
@@ -12,7 +10,7 @@ from system_tests.cluster.operate import Operator
 from system_tests.cluster.plan import KraftOptions, KraftPlan, check_options, draw_plan
 from system_tests.cluster.rules.checkers import check_kraft
 from system_tests.cluster.scenarios import run_scenario
-from system_tests.sim import Broken, Chunk, Scheduler, judge_seeds
+from system_tests.sim import Broken, Scheduler
 
 _MEMBERS = 3
 
@@ -60,15 +58,4 @@ def run_kraft(options: KraftOptions) -> KraftOutcome:
         lanes=tuple(node.name for node in world.nodes),
         trace=trace,
         broken=tuple(check_kraft(trace, realm)),
-    )
-
-
-def run_kraft_seeds(options: KraftOptions, seeds: Sequence[int]) -> Chunk:
-    """Run one experiment a seed."""
-    return judge_seeds(
-        seeds,
-        run=lambda seed: run_kraft(replace(options, seed=seed)),
-        releases=lambda outcome: (outcome.plan.old, outcome.plan.new),
-        replay=kraft_replay,
-        lines=kraft_lines,
     )

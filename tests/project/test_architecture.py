@@ -13,9 +13,9 @@ from spark_assign.tables.errors import BadTable
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
-ROOMS = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
-# Of the modules beside the assignor's rooms, those that log, or serve a scraper on a thread.
-WITH_IO = {"observe", "observe_logging", "observe_prometheus"}
+PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
+# Folders of the assignor that talk to a client, a terminal, a disk or a log.
+WITH_IO = {"adapters", "cli", "embedding", "levels", "observe", "stores"}
 
 SECTIONS = re.split(r"^#{2,3} (.+)$", PAGE, flags=re.MULTILINE)
 TEXT_BY_SECTION = {"": SECTIONS[0], **dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))}
@@ -33,18 +33,18 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("section", "path"), PATHS)
-def test_every_path_exists_from_the_root_or_in_the_room_of_its_section(section, path):
-    rooms = (section,) if section in ROOMS else ROOMS
-    places = [ROOT, *(ROOT / room for room in rooms)]
+def test_every_path_exists(section, path):
+    packages = (section,) if section in PACKAGES else PACKAGES
+    places = [ROOT, *(ROOT / package for package in packages)]
     assert any(list(place.glob(path)) for place in places)
 
 
 def test_every_name_is_defined():
     sources = "\n".join(
-        p.read_text() for room in ROOMS for p in sorted((ROOT / room).rglob("*.py"))
+        p.read_text() for package in PACKAGES for p in sorted((ROOT / package).rglob("*.py"))
     )
     defined = set(re.findall(r"^\s*(?:class |(?:async )?def )?(\w+)\b", sources, re.MULTILINE))
-    assert [name for name in NAMES if name not in defined | set(ROOMS)] == []
+    assert [name for name in NAMES if name not in defined | set(PACKAGES)] == []
 
 
 def test_one_rebalance_is_followed_from_the_join_to_the_tasks():
@@ -64,11 +64,11 @@ def test_every_dependency_has_its_reason():
     assert {name.strip() for name in told} == wanted
 
 
-def test_the_assignor_has_no_module_that_may_do_io_unseen():
+def test_the_assignor_has_no_folder_that_may_do_io_unseen():
     contracts = SETTINGS["tool"]["importlinter"]["contracts"]
     [core] = [one for one in contracts if one["name"] == "the assignor's core does no I/O"]
-    modules = {path.stem for path in (ROOT / "assignor").glob("[a-z]*.py")}
-    assert {f"assignor.{name}" for name in modules - WITH_IO} <= set(core["source_modules"])
+    folders = {path.parent.name for path in (ROOT / "assignor").glob("*/__init__.py")}
+    assert {f"assignor.{name}" for name in folders - WITH_IO} == set(core["source_modules"])
 
 
 @pytest.mark.parametrize("kind", [BadTable, ConfigError, DecodeError, EncodeError])

@@ -1,7 +1,6 @@
-"""The house keeps its own rules: sizes, front doors, clean text, pages that do not drift."""
+"""Conventions of the project: sizes, clean text, generated pages that have not drifted."""
 
 import ast
-import importlib
 import re
 import subprocess
 from pathlib import Path
@@ -32,7 +31,7 @@ def shipped():
     return [path for path in tracked(".py") if path.relative_to(ROOT).parts[0] in PACKAGES]
 
 
-def test_modules_are_small_rooms():
+def test_modules_are_small():
     sizes = {
         p.relative_to(ROOT).as_posix(): len(p.read_text().splitlines()) for p in tracked(".py")
     }
@@ -51,58 +50,12 @@ def test_functions_fit_a_screen():
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_front_doors_list_names_that_exist(package):
-    door = importlib.import_module(package)
-    assert door.__doc__
-    names = getattr(door, "__all__", [])
-    assert [name for name in names if not hasattr(door, name)] == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
 def test_packages_are_typed(package):
     assert (ROOT / package / "py.typed").exists()
 
 
-def test_other_rooms_are_entered_by_the_front_door():
-    wrong = []
-    for path in shipped():
-        own = path.relative_to(ROOT).parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                top, _, inner = node.module.partition(".")
-                # Adapters, the broker and the CLI are rooms with doors of their own.
-                is_door = not inner or inner in DOORS.get(top, ())
-                if top in PACKAGES and top != own and not is_door:
-                    wrong.append(f"{path.relative_to(ROOT)}: from {node.module}")
-    assert wrong == []
-
-
-DOORS = {
-    "assignor": (
-        "adapters.admin",
-        "adapters.admin_groups",
-        "adapters.aiokafka",
-        "adapters.features",
-        "adapters.kafka_polling",
-        "adapters.kafka_python",
-        "adapters.level_sources",
-        "adapters.options",
-        "adapters.rebootstrap",
-        "adapters.rebootstrap_aiokafka",
-        "adapters.rebootstrap_kafka_python",
-        "cli",
-        "cli.extras",
-        "cli.lazy",
-        "embedding",
-        "stores",
-    ),
-    "probing": ("features",),
-    "system_tests": ("broker", "command_options", "coordinator", "live", "sim", "trace"),
-}
-
-
 def test_no_test_module_is_used_by_another_one():
-    pattern = re.compile(r"^from tests[\w.]*\.test_\w+ import", re.MULTILINE)
+    pattern = re.compile(r"^from tests[\w.]*(?:\.test_\w+ import| import .*\btest_)", re.MULTILINE)
     users = [p.relative_to(ROOT) for p in tracked(".py") if pattern.search(p.read_text())]
     assert users == []
 
@@ -131,7 +84,7 @@ def test_no_file_names_a_place_outside_the_project():
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in tracked(".py", ".md", ".toml", ".txt", "Makefile", "run")
-        if path.name != "test_house.py"
+        if path.name != "test_conventions.py"
         for number, line in enumerate(path.read_text().splitlines(), start=1)
         if pattern.search(line)
     ]

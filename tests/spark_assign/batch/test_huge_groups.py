@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from assignor import TaskAssignment, read_problem, validate
 from benchmarks.make_problem import make_problem
 from spark_assign.cli.main import main
-from spark_assign.tables.balance import SizeClass, partitions_of
 from spark_assign.tables.convert import group_batch
+from spark_assign.workers.balance import SizeClass, partitions_of
 
 
 def problem(tasks, seed, clients=5):

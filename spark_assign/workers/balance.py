@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from spark_assign.tables.inputs import Groups
+from spark_assign.tables import Groups
 
 # Work of a group that has no tasks, in tasks.
 _BASE = 16

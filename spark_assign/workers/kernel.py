@@ -10,10 +10,7 @@ import pyarrow as pa
 from assignor import ConfigError, GroupState, Strategy, named_strategy, read_problem, run_strategy
 from assignor.problems import parse_problem
 from encoding import RebalanceError
-from spark_assign.tables.checks import Reject
-from spark_assign.tables.columns import states_of
-from spark_assign.tables.places import PLACE
-from spark_assign.tables.results import Answer, batch_of
+from spark_assign.tables import PLACE, Answer, Reject, batch_of, states_of
 
 # Rows of a batch: many small groups at once, while results of a batch stay some megabytes.
 ROWS = 64
