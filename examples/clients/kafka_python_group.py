@@ -27,7 +27,7 @@ class App(TasksListener):
 
 
 def consume(name: str, bootstrap: list[str]) -> None:
-    """One member: poll a second or more, process; offsets are committed by the client."""
+    """One member: poll, process; offsets are committed by the client."""
     topology = Topology().add_source("words", topics=["words"])
     assignor = StreamsAssignor(topology, application_id="word-count", listener=App(name))
     consumer = KafkaConsumer(

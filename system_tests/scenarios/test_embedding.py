@@ -11,7 +11,7 @@ from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import polled
 from assignor.embedding import MemberStopped, RunningTasks, partition_for_key
-from assignor.observe import AssignmentTaken
+from assignor.observe import AnswersDecided, AssignmentTaken
 from encoding import AssignorError, HostInfo, TaskId
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
@@ -239,3 +239,31 @@ def test_repartitioned_records_are_written_and_read_through_the_created_topic(br
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
         at = producer.send(BY_WORD, b"1", b"hello").get(LIMIT_S)
     assert at.partition == partition_for_key(b"hello", 3)
+
+
+def test_a_join_that_ends_between_two_polls_costs_no_rebalance(broker):
+    seen = []
+    assignor = StreamsAssignor(
+        Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"]),
+        application_id="app",
+        observer=seen.append,
+    )
+    consumer = KafkaConsumer(
+        "lines",
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id="app",
+        partition_assignment_strategy=[assignor],
+    )
+    assignor.attach(consumer)
+
+    def polled_once_the_join_has_ended():
+        consumer.poll(timeout_ms=1)
+        join = consumer._coordinator._join_task
+        until(lambda: join is None or join.is_done, lambda: "joined")
+        return assignor.tasks.active
+
+    until(polled_once_the_join_has_ended, lambda: "assigned")
+    consumer.close(autocommit=False)
+    assignor.close()
+    assert [event.generation for event in seen if isinstance(event, AssignmentTaken)] == [1]
+    assert len([event for event in seen if isinstance(event, AnswersDecided)]) == 1

@@ -36,7 +36,6 @@ from system_tests.support.word_count import (
     words_topic,
 )
 
-# A join that ends between two polls is thrown away by the client, so one poll must outlast it.
 _POLL_MS = 1000
 _RETRY_S = 0.2
 _EXIT_FAILED = 1

@@ -3,11 +3,12 @@
 kafka-python calls `metadata`, `assign` and `on_assignment` on the consumer's io thread, while the
 application waits in `poll`. Nothing here blocks it.
 
-Poll with a timeout of a second or more: kafka-python 3.0 throws a join away that ends between two
-calls of `poll`.
+kafka-python 3.0 throws a join away that ends between two calls of `poll`, and joins anew; `attach`
+has such a join kept for the next `poll`.
 """
 
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -53,6 +54,38 @@ class _Consumer:
         return tuple(TopicPartition(p.topic, p.partition) for p in self._consumer.assignment())
 
 
+def _keep_joins(coordinator: Any) -> None:
+    """Have an answer that arrives between two calls of `poll` taken by the next one.
+
+    kafka-python forgets it and joins anew, which costs the whole group a rebalance, and a member
+    that always works between its polls all of them. As in the Java client, an answer is kept as
+    long as the member is in the generation that it is of, and the session cannot have ended.
+    """
+    join: Callable[[], Awaitable[bytes]] | None = getattr(
+        coordinator, "_do_join_and_sync_async", None
+    )
+    if join is None:
+        return
+    session_s = coordinator.config["session_timeout_ms"] / 1000
+    kept: tuple[Any, bytes, float] | None = None
+
+    async def join_or_take() -> bytes:
+        nonlocal kept
+        last, kept = kept, None
+        if last is not None:
+            generation, answer, since = last
+            # An answer that was taken has ended the rebalance.
+            waits = coordinator.rebalance_in_progress()
+            is_member = getattr(coordinator, "_generation", None) == generation
+            if waits and is_member and time.monotonic() - since < session_s:
+                return answer
+        answer = await join()
+        kept = getattr(coordinator, "_generation", None), answer, time.monotonic()
+        return answer
+
+    coordinator._do_join_and_sync_async = join_or_take  # noqa: SLF001 the client has no hook for it
+
+
 class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
     """A Kafka Streams style assignor for one `KafkaConsumer`; one instance per consumer.
 
@@ -75,6 +108,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
                 f"{type(consumer).__name__} has no group coordinator; attach a kafka-python 3 "
                 "KafkaConsumer that was made with a group_id"
             )
+        _keep_joins(coordinator)
         client = _Consumer(consumer, coordinator)
         self._connect(
             client,

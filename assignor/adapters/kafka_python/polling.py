@@ -20,7 +20,6 @@ from encoding import RebalanceError
 
 _log = logging.getLogger(__name__)
 
-# A join that ends between two calls of `poll` is thrown away by the client, so one outlasts it.
 POLL_MS = 1000
 # A consumer that comes from a rebalance may be silent for an instant.
 _SILENT_S = 1.0
@@ -38,7 +37,7 @@ def polled(
     Args:
         consumer: a `KafkaConsumer` with this assignor attached.
         assignor: ends the loop when the whole group was asked to stop (KIP-671).
-        timeout_ms: of each poll; below a second, joins can be lost.
+        timeout_ms: of each poll.
         stop: ends the loop when set.
 
     Raises:

@@ -29,7 +29,6 @@ from system_tests.live.members.config import MemberConfig
 from system_tests.live.members.process import EXIT_FAILED, Reporter, run_member
 from system_tests.live.members.work import Work, build_assignor, tell_rebootstraps
 
-# A join that ends between two polls is thrown away by the client, so one poll must outlast it.
 _POLL_MS = 1000
 _LEADER_RETRY_S = 0.2
 

@@ -1,5 +1,6 @@
 """The kafka-python adapter, driven with kafka-python's own protocol values and no network."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -156,6 +157,56 @@ def test_a_listener_or_observer_that_raises_disturbs_nobody():
 def test_settings_have_kafkas_names_and_unknown_ones_are_refused():
     with pytest.raises(ConfigError, match=r"num\.standby\.replicas|num_standby_replicas"):
         made(num_standby_replica=1)
+
+
+class Joining(Coordinator):
+    """A coordinator whose joins are answered at once, with their number."""
+
+    def __init__(self, session_timeout_ms=6000):
+        super().__init__()
+        self.config = {"session_timeout_ms": session_timeout_ms}
+        self.joins, self.failure = 0, None
+
+    async def _do_join_and_sync_async(self):
+        self.busy = True
+        self.joins += 1
+        if self.failure:
+            raise self.failure
+        return b"%d" % self.joins
+
+
+def attached(coordinator):
+    assignor, _, _ = made()
+    assignor.attach(SimpleNamespace(_coordinator=coordinator))
+    return lambda: asyncio.run(coordinator._do_join_and_sync_async())
+
+
+def test_an_answer_that_nobody_took_is_taken_by_the_next_poll_and_only_by_one():
+    coordinator = Joining()
+    join = attached(coordinator)
+    assert [join(), join(), join()] == [b"1", b"1", b"2"]
+    coordinator.busy = False  # taken
+    assert join() == b"3"
+
+
+def test_an_answer_is_not_kept_beyond_its_generation_or_session():
+    coordinator = Joining()
+    join = attached(coordinator)
+    join()
+    coordinator._generation = SimpleNamespace(generation_id=2)
+    assert join() == b"2"
+    late = attached(Joining(session_timeout_ms=0))
+    assert [late(), late()] == [b"1", b"2"]
+
+
+def test_a_join_that_failed_is_made_again():
+    coordinator = Joining()
+    join = attached(coordinator)
+    coordinator.failure = ValueError("no")
+    with pytest.raises(ValueError, match="no"):
+        join()
+    coordinator.failure = None
+    assert join() == b"2"
 
 
 def test_attach_refuses_what_is_no_group_consumer():
