@@ -1,6 +1,6 @@
 """Entry point of ``assignor``.
 
-Exit status, the same in all three programs: `ending.py`.
+Exit status, the same in all three programs: `toolkit/exit_status.py`.
 """
 
 import click

@@ -3,7 +3,7 @@
 Adapters report steps (`assignor.observe.events`). `RebalanceWatch` is an observer that puts the
 steps of
 one rebalance together and tells hooks. A hook is what writes a log line or counts a metric:
-`observe_logging`, `observe_prometheus`, or a `RebalanceHook` of your own.
+`log_lines.py`, `prometheus.py`, or a `RebalanceHook` of your own.
 """
 
 import logging

@@ -2,7 +2,7 @@
 
 The binary codec (``plan``), the explainer, ``docs/wire.md``, the test strategies and the tests all
 walk these rows; nothing else in the project knows a layout of Kafka's. Ours are in
-``native_schema``. Everything is big-endian, without
+``encoding.native.schema``. Everything is big-endian, without
 framing and without checksum. Sources: ``SubscriptionInfoData.json`` and ``AssignmentInfo`` of Kafka
 Streams 0.10.0 to 4.3, checked against bytes that those releases wrote.
 

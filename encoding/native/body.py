@@ -1,4 +1,4 @@
-"""Native bodies and trailers: written and read off ``native_schema``.
+"""Native bodies and trailers: written and read off ``schema.py``.
 
 A reader of latest native version L knows every key whose row begins at L or before: keys never
 change their meaning, so that is right for bodies of every version. It reads the body of a version

@@ -1,6 +1,6 @@
 """Native columns of tasks and of their offset sums: what is measured in bits, not in records.
 
-Layouts are in ``native_schema``. Every reader here checks each count against the bytes that stand
+Layouts are in ``schema.py``. Every reader here checks each count against the bytes that stand
 for it before it makes room. A set bit stands for a task of 16 bytes in memory: that is the most
 that a byte of input can ask for.
 """

@@ -1,6 +1,6 @@
 """What each native type is in memory, and how it becomes a msgpack value and comes back.
 
-``TYPES`` has one entry per type of ``native_schema``. Writers and readers are told the task
+``TYPES`` has one entry per type of ``schema.py``. Writers and readers are told the task
 numbering of the body; all raise ``WireFault``, to which the codec adds field, key and version.
 """
 

@@ -1,6 +1,6 @@
 """The leader's half of version probing: what every member of the group is answered.
 
-``leader_rules`` holds the table; here the subscriptions become the numbers that its rows look at,
+``rules.py`` holds the table; here the subscriptions become the numbers that its rows look at,
 and the row that fired becomes one answer a member. Nothing raises for what a peer may write: a
 leader that history lets die is an outcome, with the sentence that says what to do.
 """

@@ -1,7 +1,7 @@
 """One member's half of version probing: events in, commands out.
 
 A member remembers little: the version it writes, and when it wants the next rebalance. Everything
-else is looked up in the tables of its model (``member_rules``), and what happens after the version
+else is looked up in the tables of its model (``rules.py``), and what happens after the version
 question is settled - the follow-ups of KIP-441 - in ``FOLLOWUP_RULES``.
 """
 

@@ -4,7 +4,7 @@ Ours are three: ``native`` is this program; ``next`` and ``incompatible`` emulat
 so that tests can upgrade to what does not exist yet.
 
 A metadata version can change in a patch (2.6.0 writes 7, 2.6.1 writes 8), a fix can be on one
-branch and not on the next, so the table is keyed by patch. ``release_data`` holds the rows; here
+branch and not on the next, so the table is keyed by patch. ``rows.py`` holds the rows; here
 they become ``Release`` values and are found by name.
 """
 

@@ -2,8 +2,8 @@
 
 Started in a session of their own, so that a Ctrl-C at the terminal reaches the orchestrator alone
 and it decides in which order things end. Their standard input stays open as the rope of
-`parent.py`. Processes must be started from the main thread: the kernel's rope is tied to the
-*thread* that forked.
+`members/process.py`. Processes must be started from the main thread: the kernel's rope is tied to
+the *thread* that forked.
 """
 
 import queue

@@ -1,4 +1,4 @@
-"""Looks into the groups of a live cluster: questions of `admin_groups`, read by `inspection`."""
+"""Inspection of groups of a live cluster: asked by `groups.py`, read by `assignor.inspection`.
 
 import time
 from collections.abc import Iterator

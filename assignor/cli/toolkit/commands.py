@@ -2,7 +2,7 @@
 
 A group knows its subcommands by name and imports one only when it is called: `--help` of the group
 prints one sentence for each and loads no client library. Every `--help` ends with examples and the
-exit status; every failure is one sentence (`ending.py`).
+exit status; every failure is one sentence (`exit_status.py`).
 """
 
 import importlib

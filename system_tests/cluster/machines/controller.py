@@ -147,7 +147,7 @@ class ControllerState:
         node_id, quorum, table, model: as in ``ControllerView``.
         finalized, floors: at the end of the log.
         registrations: by node id.
-        is_enabled: levels count; see ``migration.py``.
+        is_enabled: levels count; see ``probing/features/migration.py``.
     """
 
     node_id: NodeId

@@ -1,8 +1,8 @@
 """One member on aiokafka: a process with one consumer on one event loop.
 
-As `member.py` but for the client. At least once: a batch is processed, reported, then committed,
-all under a lock that "revoked" waits for, so that nobody gets a partition whose last batch is not
-committed yet.
+As `kafka_python.py` but for the client. At least once: a batch is processed, reported, then
+committed, all under a lock that "revoked" waits for, so that nobody gets a partition whose last
+batch is not committed yet.
 """
 
 import asyncio

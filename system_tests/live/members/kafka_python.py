@@ -1,9 +1,9 @@
 """One member on kafka-python: a process with one consumer, told what to be in one line of JSON.
 
 `python -m system_tests.live.members.kafka_python` reads a `MemberConfig` from the first line of its
-standard input, or from its only argument, and reports events on standard output (`events.py`). It
-ends cleanly on SIGTERM, and by itself when its standard input ends: a member never outlives the
-experiment, however that died.
+standard input, or from its only argument, and reports events on standard output
+(`system_tests/live/events.py`). It ends cleanly on SIGTERM, and by itself when its standard input
+ends: a member never outlives the experiment, however that died.
 
 At least once: a batch is processed, reported, then committed. The main thread polls and processes;
 rebalance callbacks run on the client's own thread and take `Work`'s lock, so that "revoked" is
