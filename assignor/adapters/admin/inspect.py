@@ -1,4 +1,4 @@
-"""Inspection of groups of a live cluster: asked by `groups.py`, read by `assignor.inspection`.
+"""Inspection of groups of a live cluster: asked by `groups.py`, read by `assignor.inspection`."""
 
 import time
 from collections.abc import Iterator
