@@ -7,6 +7,7 @@ Everything that an embedding application imports is here; adapters of Kafka clie
 import logging
 
 from assignor.config import AssignmentConfig, config_from_mapping
+from assignor.embedding import RunningTasks
 from assignor.errors import (
     ConfigError,
     CopartitionMismatch,
@@ -68,6 +69,7 @@ from assignor.topology import (
     Topology,
     plan_tasks,
 )
+from encoding import TaskId, TopicPartition
 
 __all__ = [
     "STRATEGIES",
@@ -95,15 +97,18 @@ __all__ = [
     "RebalanceWatch",
     "Received",
     "RepartitionTopic",
+    "RunningTasks",
     "Strategy",
     "StreamsMember",
     "Subtopology",
     "SubtopologyWaits",
     "TaskAssignment",
     "TaskAssignmentError",
+    "TaskId",
     "TaskPlan",
     "TasksHeld",
     "TasksListener",
+    "TopicPartition",
     "Topology",
     "TopologyError",
     "assign_group",

@@ -11,11 +11,12 @@ from assignor.levels.updates import (
     named_updates,
     raise_all,
 )
-from assignor.levels.watcher import DEFAULT_EVERY_S, LevelSource, LevelWatch
+from assignor.levels.watcher import DEFAULT_EVERY_S, FolderLevels, LevelSource, LevelWatch
 
 __all__ = [
     "DEFAULT_EVERY_S",
     "Described",
+    "FolderLevels",
     "LevelSource",
     "LevelWatch",
     "Told",

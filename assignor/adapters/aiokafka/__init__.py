@@ -1,7 +1,9 @@
 """The assignor in an aiokafka consumer, with polling and cluster access."""
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
+from assignor.adapters.aiokafka.polling import polled
 
 __all__ = [
     "StreamsAssignor",
+    "polled",
 ]
