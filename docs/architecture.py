@@ -21,7 +21,7 @@ def page_with_section() -> str:
 
 
 def _section() -> str:
-    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=False)
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=False, cache_dir=None)
     parts = ["\n"]
     for package in PACKAGES:
         parts.append(f"### {package}\n\n| folder | holds |\n| --- | --- |\n")

@@ -61,10 +61,11 @@ from system_tests.live import (
     member_names,
     outcome_json,
     plan_path,
+    story_of_live,
     summary_lines,
 )
 from system_tests.real import broker_release
-from system_tests.report import ReportError, check_report, story_of_live, write_report
+from system_tests.report import ReportError, check_report, write_report
 from system_tests.trace import LEGEND
 
 _NOTES = f"""

@@ -17,6 +17,7 @@ from system_tests.live.events import (
     Report,
     SubscriptionWritten,
 )
+from system_tests.live.evidence.story import story_of_live
 from system_tests.live.group import unsettled_reason
 from system_tests.live.hold_back import HELD_VERSION
 from system_tests.live.order import (
@@ -76,6 +77,7 @@ __all__ = [
     "member_names",
     "outcome_json",
     "plan_path",
+    "story_of_live",
     "summary_lines",
     "topic_of",
     "unsettled_reason",

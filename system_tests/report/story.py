@@ -2,8 +2,8 @@
 
 Members write versions over time, partitions have owners over time, rebalances happen. Each becomes
 a bar from one moment to another or a mark at one, with the sentence that the pointer shows: for
-decisions, the rule that fired. `report_sim` and `report_live` tell stories, `report_page` draws
-them.
+decisions, the rule that fired. `sim.py` and `system_tests/live/evidence/story.py` tell stories,
+`page.py` draws them.
 """
 
 from collections.abc import Iterable, Mapping

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import assignor
 from assignor import (
     AssignmentConfig,
     ClientInput,
@@ -157,11 +156,3 @@ def test_reasons_cost_nothing_when_not_asked_for():
         "sys.exit(any(name.startswith('assignor.explain.actives') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_reasons_come_through_the_front_door_and_other_names_do_not():
-    assert assignor.facts_of is facts_of
-    assert assignor.active_reason is active_reason
-    assert assignor.candidates is candidates
-    with pytest.raises(AttributeError, match="no attribute 'reasonable'"):
-        assignor.reasonable  # noqa: B018 asking for it is the test

@@ -14,7 +14,7 @@ from assignor import (
     validate,
 )
 from assignor.placement import LAG_UNKNOWN
-from assignor.placement.builtin import quotas
+from assignor.placement.bands import quotas
 from encoding import TaskId
 
 

@@ -20,9 +20,9 @@ from system_tests.live.events import (
     Report,
     SubscriptionWritten,
 )
+from system_tests.live.evidence.story import story_of_live
 from system_tests.live.evidence.verdict import Check, Verdict
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
-from system_tests.report.live import story_of_live
 from system_tests.report.story import GROUP, MarkKind, RebalanceCause
 
 BEGAN_MS = 1_000_000.0

@@ -3,22 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from system_tests.live import (
+from system_tests.live.bounce import Outcome
+from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
-    LiveOptions,
-    LivePlan,
     MemberFailed,
     MemberStarted,
     MemberStopped,
-    Outcome,
     PartitionsLost,
     RejoinRequested,
     Report,
     SubscriptionWritten,
 )
-from system_tests.live.evidence import Incarnation, count_rebalances, ownership_intervals
-from system_tests.report.story import (
+from system_tests.live.evidence.ownership import Incarnation, ownership_intervals
+from system_tests.live.evidence.rebalances import count_rebalances
+from system_tests.live.plan import LiveOptions, LivePlan
+from system_tests.report import (
     GROUP,
     Bar,
     Mark,
