@@ -47,6 +47,7 @@ MADE_OF_A_CLIENT = (
     "spark_assign.whatif",
     "spark_assign.workers",
     "system_tests.live",
+    "system_tests.real",
     "system_tests.soak",
     "system_tests.support",
 )

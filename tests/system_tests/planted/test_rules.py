@@ -10,7 +10,7 @@ import pytest
 
 from probing import MEMBER_RULES, MemberModel
 from probing.leader import next_version
-from system_tests.explore import Bounds, explore, search
+from system_tests.explore import Bounds, explore, liveness, search
 from system_tests.sim import SAFETY, BounceOptions, check_step, plan_bounce
 from tests.system_tests.planted.bounces import EXPLORED, HARMLESS, PINNED_BESIDE_1_1
 from tests.system_tests.planted.rules import LIVENESS, STORED, key_of, tables
