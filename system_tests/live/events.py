@@ -22,6 +22,7 @@ __all__ = [
     "AssignmentTaken",
     "BeganAgain",
     "Event",
+    "HostsTold",
     "MemberFailed",
     "MemberReady",
     "MemberStarted",
@@ -34,7 +35,9 @@ __all__ = [
     "RejoinRequested",
     "Report",
     "ReportError",
+    "StateChanged",
     "SubscriptionWritten",
+    "TasksChanged",
     "read_report",
     "write_report",
 ]
@@ -126,6 +129,28 @@ class MemberStopped:
     records: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged:
+    """A JVM member is in another `KafkaStreams.State`."""
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksChanged:
+    """A JVM member runs other tasks."""
+
+    active_tasks: tuple[str, ...]
+    standby_tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostsTold:
+    """Endpoint -> "active" and "standby" -> partitions, as the member would route queries."""
+
+    hosts: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+
 Event = (
     MemberStarted
     | MemberReady
@@ -141,6 +166,9 @@ Event = (
     | BeganAgain
     | MemberStopped
     | MemberFailed
+    | StateChanged
+    | TasksChanged
+    | HostsTold
 )
 
 EVENTS: Mapping[str, type[Event]] = {
@@ -160,6 +188,9 @@ EVENTS: Mapping[str, type[Event]] = {
         BeganAgain,
         MemberStopped,
         MemberFailed,
+        StateChanged,
+        TasksChanged,
+        HostsTold,
     )
 }
 
@@ -214,4 +245,6 @@ def read_report(line: str, *, member: str, incarnation: int) -> Report:
 
 
 def _frozen(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _frozen(item) for name, item in value.items()}
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value

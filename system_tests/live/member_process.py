@@ -12,12 +12,14 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
+from typing import Protocol
 
 from system_tests.live.events import Report, ReportError, read_report
-from system_tests.live.members.config import MemberConfig
 
 _STDERR_LINES = 20
 
@@ -38,19 +40,49 @@ class ProcessEnded:
     last_lines: tuple[str, ...]
 
 
-Inbox = queue.Queue[Report | ProcessEnded | ReportError]
+Heard = Report | ProcessEnded | ReportError
+Inbox = queue.Queue[Heard]
+
+
+class Config(Protocol):
+    """What a member process is told: one line of JSON on its standard input."""
+
+    @property
+    def name(self) -> str:
+        """The member's name."""
+
+    def to_json(self) -> str:
+        """Write one line."""
 
 
 class MemberProcess:
-    """One life of one member."""
+    """One life of one member.
+
+    Args:
+        config: what it is told.
+        incarnation: how many lives it had before.
+        hear: called with what it reports, on a thread; at last with its end.
+        module: what is run.
+        log: its standard error is appended to this file.
+
+    Attributes:
+        last_lines: the end of its standard error.
+    """
 
     def __init__(
-        self, config: MemberConfig, *, incarnation: int, inbox: Inbox, module: str
+        self,
+        config: Config,
+        *,
+        incarnation: int,
+        hear: Callable[[Heard], None],
+        module: str,
+        log: Path | None = None,
     ) -> None:
-        self.config = config
+        self.name = config.name
         self.incarnation = incarnation
-        self._inbox = inbox
-        self._last_lines: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._hear = hear
+        self._log = log
+        self.last_lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
@@ -67,12 +99,7 @@ class MemberProcess:
         )
         for reader in self._readers:
             reader.start()
-        self._tell(config)
-
-    @property
-    def name(self) -> str:
-        """The member's name."""
-        return self.config.name
+        self._tell(config.to_json())
 
     @property
     def is_running(self) -> bool:
@@ -108,23 +135,22 @@ class MemberProcess:
             return False
         return True
 
-    def _tell(self, config: MemberConfig) -> None:
+    def _tell(self, line: str) -> None:
+        """Write a line to its standard input; if it has ended, its end is reported."""
         pipe = self._process.stdin
         if pipe is None:
             raise RuntimeError("a member process was started without a pipe")
-        try:
-            pipe.write(config.to_json() + "\n")
+        with suppress(BrokenPipeError, ValueError):
+            pipe.write(line + "\n")
             pipe.flush()
-        except BrokenPipeError:
-            return  # it died at once; its end is reported with its last lines
 
     def _read_reports(self) -> None:
         pipe = self._process.stdout
         for line in pipe or ():
             try:
-                self._inbox.put(read_report(line, member=self.name, incarnation=self.incarnation))
+                self._hear(read_report(line, member=self.name, incarnation=self.incarnation))
             except ReportError as error:
-                self._inbox.put(error)
+                self._hear(error)
         status = self._process.wait()
         ended_ms = monotonic() * 1000
         self._readers[1].join(timeout=1.0)
@@ -132,19 +158,23 @@ class MemberProcess:
             if open_pipe is not None:
                 with suppress(BrokenPipeError):
                     open_pipe.close()
-        self._inbox.put(
+        self._hear(
             ProcessEnded(
                 member=self.name,
                 incarnation=self.incarnation,
                 at_ms=ended_ms,
                 status=status,
-                last_lines=tuple(self._last_lines),
+                last_lines=tuple(self.last_lines),
             )
         )
 
     def _read_stderr(self) -> None:
-        for line in self._process.stderr or ():
-            self._last_lines.append(line.rstrip())
+        with self._log.open("a", encoding="utf-8") if self._log else nullcontext() as log:
+            for line in self._process.stderr or ():
+                self.last_lines.append(line.rstrip())
+                if log is not None:
+                    log.write(line)
+                    log.flush()
 
 
 def end_all(processes: list[MemberProcess], *, grace_s: float) -> None:

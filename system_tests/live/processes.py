@@ -275,7 +275,7 @@ class Crew:
                 heartbeat_interval_ms=self._options.heartbeat_ms,
             ),
             incarnation=0 if former is None else former.incarnation + 1,
-            inbox=self._inbox,
+            hear=self._inbox.put,
             module=module,
         )
         self._processes[name] = process

@@ -2,13 +2,12 @@
 
 from system_tests.support.describe import DescribedGroup, describe_group
 from system_tests.support.group import RealGroup
-from system_tests.support.member import NotInTime, RealMember, Said
+from system_tests.support.member import NotInTime, RealMember
 
 __all__ = [
     "DescribedGroup",
     "NotInTime",
     "RealGroup",
     "RealMember",
-    "Said",
     "describe_group",
 ]

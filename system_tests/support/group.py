@@ -117,7 +117,7 @@ class RealGroup:
         before: object = None
         while monotonic() < deadline:
             reason = self._unsettled()
-            now = tuple(len(member.said) - len(member.all("processed")) for member in self.lives)
+            now = tuple(len(member.reports) for member in self.lives)
             if reason is not None or now != before:
                 before, quiet_since = now, monotonic()
             elif monotonic() - quiet_since >= _QUIET_S:

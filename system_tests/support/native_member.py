@@ -1,8 +1,7 @@
 """A member of ours that runs the same tasks as a JVM member, on the same state.
 
 `python -m system_tests.support.native_member` reads a `RealConfig` from its standard input, then
-commands, as `jvm_member` does, and says `tasks`, `hosts` and `stopped` in the same words. It also
-says what its assignor observes, under the names of `assignor.observe.events`.
+commands, as `jvm_member` does, and reports what its assignor observes.
 
 The state of a task is restored from its changelog before the first record; batches are written and
 flushed before they are committed: at least once, as a JVM member by default.
@@ -14,19 +13,19 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from encoding import RebalanceError
-from system_tests.live.members import CLIENT_SETTINGS, ask_kernel_to_end_with_parent
+from system_tests.live import events
+from system_tests.live.members.config import CLIENT_SETTINGS
+from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
+from system_tests.live.members.work import observe
 from system_tests.support.counts import COUNT, read_counts
-from system_tests.support.mouth import Mouth
 from system_tests.support.word_count import (
     RealConfig,
     changelog_topic,
@@ -114,18 +113,8 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the client i
         self._tasks.disown(lost)
 
 
-def build_assignor(config: RealConfig, say: Mouth) -> StreamsAssignor:
-    """Build the assignor, which says what it observes."""
-
-    def observer(observation: Any) -> None:
-        values = asdict(observation)
-        for name in ("active_tasks", "standby_tasks"):
-            if name in values:
-                values[name] = [str(task) for task in getattr(observation, name)]
-        say(type(observation).__name__, **values)
-        if "standby_tasks" in values:
-            say("tasks", active=values["active_tasks"], standby=values["standby_tasks"])
-
+def build_assignor(config: RealConfig, report: Reporter) -> StreamsAssignor:
+    """Build the assignor, which reports what it observes."""
     return StreamsAssignor(
         word_count(config.application_id),
         application_id=config.application_id,
@@ -137,14 +126,14 @@ def build_assignor(config: RealConfig, say: Mouth) -> StreamsAssignor:
         hold_back=config.hold_back,
         num_standby_replicas=config.num_standby_replicas,
         internal_topics=None,  # made before the group starts, as its tests count rebalances
-        observer=observer,
+        observer=observe(report),
     )
 
 
-def run(config: RealConfig, say: Mouth) -> int:
+def run(config: RealConfig, report: Reporter) -> int:
     """Be a member until told to stop; return the exit status."""
     stopping = threading.Event()
-    assignor = build_assignor(config, say)
+    assignor = build_assignor(config, report)
     tasks = _Tasks(config)
     consumer = KafkaConsumer(
         **CLIENT_SETTINGS,
@@ -161,25 +150,24 @@ def run(config: RealConfig, say: Mouth) -> int:
     for topic in topics:
         consumer.partitions_for_topic(topic)  # a leader that does not know it has nothing to give
     consumer.subscribe(topics, listener=_Listener(tasks))
-    threading.Thread(target=_obey, args=(assignor, say, stopping), daemon=True).start()
+    threading.Thread(target=_obey, args=(assignor, report, stopping), daemon=True).start()
     try:
         while not stopping.is_set() and assignor.failed is None:
             try:
-                _step(consumer, tasks, say)
+                _step(consumer, tasks)
             except (KafkaError, RebalanceError) as error:
-                say("trouble", why=f"{type(error).__name__}: {error}")
+                sys.stderr.write(f"{type(error).__name__}: {error}\n")
                 stopping.wait(_RETRY_S)
     finally:
         consumer.close()
         tasks.close()
     if assignor.failed is not None:
-        say("failed", why=assignor.failed)
         return _EXIT_FAILED
-    say("stopped", records=tasks.records, failures=assignor.failures)
+    report(events.MemberStopped(records=tasks.records))
     return 0
 
 
-def _step(consumer: KafkaConsumer, tasks: _Tasks, say: Mouth) -> None:
+def _step(consumer: KafkaConsumer, tasks: _Tasks) -> None:
     batches: Mapping[TopicPartition, Sequence[ConsumerRecord]] = consumer.poll(timeout_ms=_POLL_MS)
     offsets = {
         where: OffsetAndMetadata(records[-1].offset + 1, "", -1)
@@ -188,22 +176,21 @@ def _step(consumer: KafkaConsumer, tasks: _Tasks, say: Mouth) -> None:
     }
     if offsets:
         consumer.commit(offsets)
-        say("processed", records=tasks.records)
 
 
-def _obey(assignor: StreamsAssignor, say: Mouth, stopping: threading.Event) -> None:
+def _obey(assignor: StreamsAssignor, report: Reporter, stopping: threading.Event) -> None:
     for line in sys.stdin:
         if line.strip() != "hosts":
             break
-        say("hosts", hosts=_hosts(assignor))
+        report(events.HostsTold(hosts=_hosts(assignor)))
     stopping.set()
 
 
-def _hosts(assignor: StreamsAssignor) -> dict[str, dict[str, list[str]]]:
-    routing = assignor.routing
+def _hosts(assignor: StreamsAssignor) -> dict[str, dict[str, tuple[str, ...]]]:
+    routing = assignor.rebalance.routing_view
     return {
         f"{host.host}:{host.port}": {
-            kind: sorted(f"{p.topic}-{p.partition}" for p in partitions.get(host, ()))
+            kind: tuple(sorted(f"{p.topic}-{p.partition}" for p in partitions.get(host, ())))
             for kind, partitions in (("active", routing.active), ("standby", routing.standby))
         }
         for host in sorted({*routing.active, *routing.standby})
@@ -212,10 +199,10 @@ def _hosts(assignor: StreamsAssignor) -> dict[str, dict[str, list[str]]]:
 
 def main() -> int:
     """Read the configuration, tie this process to its parent, run."""
-    say = Mouth()
+    report = Reporter()
     config = RealConfig.from_json(sys.stdin.readline())
     ask_kernel_to_end_with_parent()
-    return run(config, say)
+    return run(config, report)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""A member process from its first line of input to its exit status, whatever client it runs on."""
+"""A member process of any client: its configuration, its reports, its end with its parent."""
 
 import ctypes
+import json
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Protocol
 
@@ -48,19 +50,36 @@ def run_member(run: Run, *, surroundings: type[Exception]) -> int:
         return _EXIT_SURROUNDINGS
 
 
-class Reporter:
-    """Writes events to standard output, one line each, from any thread."""
+class JsonLines:
+    """Writes what happened to what was standard output; that becomes standard error.
+
+    A JVM in this process may print, and what it prints must not look like a report. May be called
+    from any thread.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        sys.stdout.flush()
+        self._pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def answer(self, **values: object) -> None:
+        """Write values that JSON can say."""
+        self._write(lambda: json.dumps(values))
+
+    def _write(self, line: Callable[[], str]) -> None:
+        with self._lock:
+            self._pipe.write(line() + "\n")
+            self._pipe.flush()
+
+
+class Reporter(JsonLines):
+    """Writes the events of a member."""
 
     def __call__(self, event: events.Event, *, at_ms: float | None = None) -> None:
         """Report one event that happened now, or at `at_ms`."""
-        with self._lock:
-            at_ms = now_ms() if at_ms is None else at_ms
-            line = events.write_report(event, at_ms=at_ms).encode() + b"\n"
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
+        # The clock is read under the lock, so that lines are in the order of their times.
+        self._write(lambda: events.write_report(event, at_ms=now_ms() if at_ms is None else at_ms))
 
 
 def now_ms() -> float:
@@ -93,9 +112,9 @@ def ask_kernel_to_end_with_parent() -> None:
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     except (OSError, AttributeError):
-        return  # a C library without prctl: standard input is the rope that holds
+        return  # a C library without prctl: the end of standard input still ends this process
     if os.getppid() != parent:
-        os._exit(1)  # the parent died before the rope was tied
+        os._exit(1)  # the parent ended before the call
 
 
 def _watch_stdin(stopping: threading.Event) -> None:

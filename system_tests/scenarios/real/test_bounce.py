@@ -2,6 +2,8 @@
 
 import pytest
 
+from system_tests.live.events import RejoinRequested
+
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 
 
@@ -24,10 +26,10 @@ def start_all(group, order, release):
 
 def ours_rejoined_for_the_version(group):
     return [
-        (said["used_version_before"], said["used_version_after"])
+        (event.used_version_before, event.used_version_after)
         for member in group.lives
-        for said in member.all("RejoinRequested")
-        if said["for_version"]
+        for event in member.all(RejoinRequested)
+        if event.for_version
     ]
 
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from system_tests.live.events import RejoinRequested, StateChanged
 from system_tests.real import RealBroker, broker_release
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
@@ -28,7 +29,7 @@ def test_a_jvm_leader_killed_while_a_member_probes(word_count_on, kafka_3_9):
     leader = group.start("jvm", "3.9.1")
     group.settle()
     ours = group.start("ours", "native", start_version="latest")
-    ours.wait_for("the way down", lambda: ours.all("RejoinRequested"))
+    ours.wait_for("the way down", lambda: ours.all(RejoinRequested))
     del group.members["jvm"]
     leader.kill()
     group.settle()
@@ -43,7 +44,7 @@ def test_our_leader_killed_while_a_jvm_member_is_bounced(word_count_on, kafka_3_
         group.settle()
     group.stop("jvm0")
     newer = group.start("jvm0", "3.9.1")
-    newer.wait_for("its first rebalance", lambda: newer.all("state"))
+    newer.wait_for("its first rebalance", lambda: newer.all(StateChanged))
     group.members["ours"].kill()
     again = group.start("ours", "native")
     group.settle()

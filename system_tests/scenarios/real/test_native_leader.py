@@ -2,6 +2,7 @@
 
 import pytest
 
+from system_tests.live.events import AssignmentTaken, RejoinRequested
 from system_tests.support.word_count import repartition_topic, words_topic
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
@@ -9,10 +10,10 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
 def rejoins_for_the_version(group):
     return [
-        (member.name, said["used_version_before"], said["used_version_after"])
+        (member.name, event.used_version_before, event.used_version_after)
         for member in group.lives
-        for said in member.all("RejoinRequested")
-        if said["for_version"]
+        for event in member.all(RejoinRequested)
+        if event.for_version
     ]
 
 
@@ -110,6 +111,6 @@ def test_a_jvm_member_that_asks_to_shut_the_application_down_is_heard(word_count
     group.poison(next(int(task[2:]) for task in first.active if task.startswith("0_")))
     for member in (first, second):
         member.wait_for("the end", lambda member=member: member.state == "ERROR")
-    assert any(said["error_code"] == 4 for said in ours.all("AssignmentTaken"))
+    assert any(event.error_code == 4 for event in ours.all(AssignmentTaken))
     assert "Exception caught in process" in first.failures[0]
     assert second.failures == []

@@ -11,10 +11,9 @@ import sys
 from typing import Any
 
 from probing import find_release
-from system_tests.live.members import ask_kernel_to_end_with_parent
-from system_tests.real import streams_jars
+from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
+from system_tests.real.jars import streams_jars
 from system_tests.support.jvm.machine import java_bytes, java_exception, start_jvm
-from system_tests.support.mouth import Mouth
 
 _PACKAGE = "org.apache.kafka.streams.processor.internals.assignment"
 _CLASSES = {"subscription": "SubscriptionInfo", "assignment": "AssignmentInfo"}
@@ -22,7 +21,7 @@ _CLASSES = {"subscription": "SubscriptionInfo", "assignment": "AssignmentInfo"}
 
 def main() -> int:
     """Answer line by line until standard input ends."""
-    say = Mouth()
+    lines = JsonLines()
     ask_kernel_to_end_with_parent()
     classes = start_jvm(streams_jars(find_release(sys.argv[1]).name))
     codecs = {kind: classes(f"{_PACKAGE}.{name}") for kind, name in _CLASSES.items()}
@@ -33,9 +32,9 @@ def main() -> int:
         try:
             encoded = codecs[asked["kind"]].decode(data).encode()
         except java_exception() as error:
-            say("error", error=str(error))
+            lines.answer(error=str(error))
         else:
-            say("encoded", hex=_hex(encoded))
+            lines.answer(hex=_hex(encoded))
     return 0
 
 

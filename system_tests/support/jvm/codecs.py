@@ -21,6 +21,6 @@ class RealCodec(JvmChild):
             SurroundingsError: the process ended, for want of jars or of a Java.
         """
         found = self.ask({"kind": kind, "hex": data.hex()})
-        if found["event"] == "error":
+        if "error" in found:
             raise ValueError(found["error"])
         return bytes.fromhex(found["hex"])

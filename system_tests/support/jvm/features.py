@@ -8,10 +8,9 @@ import json
 import sys
 from typing import Any
 
-from system_tests.live.members import ask_kernel_to_end_with_parent
-from system_tests.real import tools_jars
+from system_tests.live.members.process import JsonLines, ask_kernel_to_end_with_parent
+from system_tests.real.jars import tools_jars
 from system_tests.support.jvm.machine import implement, start_jvm
-from system_tests.support.mouth import Mouth
 
 _TOOL = "org.apache.kafka.tools.FeatureCommand"
 _EXIT = "org.apache.kafka.common.utils.Exit"
@@ -19,7 +18,7 @@ _EXIT = "org.apache.kafka.common.utils.Exit"
 
 def main() -> int:
     """Answer line by line until standard input ends."""
-    say = Mouth()
+    lines = JsonLines()
     ask_kernel_to_end_with_parent()
     classes = start_jvm(tools_jars(sys.argv[1]))
     system, tool, exit_ = (classes(name) for name in ("java.lang.System", _TOOL, _EXIT))
@@ -37,7 +36,7 @@ def main() -> int:
         system.setErr(err)
         tool.main(json.loads(line)["arguments"])
         said = [str(stream.toString()) for stream in streams]
-        say("ended", status=statuses.pop(), out=said[0], err=said[1])
+        lines.answer(status=statuses.pop(), out=said[0], err=said[1])
     return 0
 
 

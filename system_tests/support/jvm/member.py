@@ -1,9 +1,9 @@
 """A real Kafka Streams member: a Python process with a JVM in it, told what to be by JSON lines.
 
 `python -m system_tests.support.jvm.member` reads a `RealConfig` from its standard input and then
-one command a line: "stop", or "hosts" for what it knows about who hosts what. It says `state` at
-every change of `KafkaStreams.State`, `tasks` when its tasks change, `failed` when a stream thread
-dies, `stopped` at the end. It ends when its standard input does.
+one command a line: "stop", or "hosts" for what it knows about who hosts what. It reports every
+change of `KafkaStreams.State` and of its tasks, and why a stream thread died. It ends when its
+standard input does.
 """
 
 import os
@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 
 from system_tests.errors import SurroundingsError
-from system_tests.live.members import ask_kernel_to_end_with_parent
-from system_tests.real import streams_jars
+from system_tests.live import events
+from system_tests.live.members.process import Reporter, ask_kernel_to_end_with_parent
+from system_tests.real.jars import streams_jars
 from system_tests.support.jvm.machine import implement, java_exception, start_jvm
-from system_tests.support.mouth import Mouth
 from system_tests.support.word_count import POISON, STORE, RealConfig, counts_topic, words_topic
 
 _LOOK_S = 0.1
@@ -32,7 +32,7 @@ _MOST_CAUSES = 8
 
 def main() -> int:
     """Be a member until told to stop."""
-    say = Mouth()
+    report = Reporter()
     config = RealConfig.from_json(sys.stdin.readline())
     ask_kernel_to_end_with_parent()
     try:
@@ -40,24 +40,23 @@ def main() -> int:
     except SurroundingsError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_SURROUNDINGS
-    streams = build_streams(classes, config, say)
+    streams = build_streams(classes, config, report)
     stopping = threading.Event()
-    watcher = threading.Thread(target=_watch_tasks, args=(streams, say, stopping), daemon=True)
+    watcher = threading.Thread(target=_watch_tasks, args=(streams, report, stopping), daemon=True)
     streams.start()
     watcher.start()
     for line in sys.stdin:
         if line.strip() == "hosts":
-            say("hosts", hosts=_hosts(streams))
+            report(events.HostsTold(hosts=_hosts(streams)))
         else:
             break
     stopping.set()
     watcher.join()
     streams.close()
-    say("stopped")
     return 0
 
 
-def build_streams(classes: Any, config: RealConfig, say: Mouth) -> Any:
+def build_streams(classes: Any, config: RealConfig, report: Reporter) -> Any:
     """Build the `KafkaStreams` of the release, with its listeners."""
     streams = classes(f"{_STREAMS}.KafkaStreams")(
         _topology(classes, config.application_id), _properties(classes, config)
@@ -65,10 +64,10 @@ def build_streams(classes: Any, config: RealConfig, say: Mouth) -> Any:
     streams.setStateListener(
         implement(
             classes(f"{_STREAMS}.KafkaStreams$StateListener"),
-            onChange=lambda new, _: say("state", state=str(new)),
+            onChange=lambda new, _: report(events.StateChanged(state=str(new))),
         )
     )
-    streams.setUncaughtExceptionHandler(_handler(classes, config, say))
+    streams.setUncaughtExceptionHandler(_handler(classes, config, report))
     return streams
 
 
@@ -127,21 +126,21 @@ def _properties(classes: Any, config: RealConfig) -> Any:
     return properties
 
 
-def _handler(classes: Any, config: RealConfig, say: Mouth) -> Any:
+def _handler(classes: Any, config: RealConfig, report: Reporter) -> Any:
     """The handler that the release knows: a response since 2.8, a thread's last word before."""
     try:
         modern = classes(f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler")
     except TypeError:
         return implement(
             classes("java.lang.Thread$UncaughtExceptionHandler"),
-            uncaughtException=lambda _, error: say("failed", why=_causes(error)),
+            uncaughtException=lambda _, error: report(events.MemberFailed(why=_causes(error))),
         )
     responses = classes(
         f"{_STREAMS}.errors.StreamsUncaughtExceptionHandler$StreamThreadExceptionResponse"
     )
 
     def handle(error: Any) -> Any:
-        say("failed", why=_causes(error))
+        report(events.MemberFailed(why=_causes(error)))
         return getattr(responses, config.when_failed)
 
     return implement(modern, handle=handle)
@@ -155,32 +154,33 @@ def _causes(error: Any) -> str:
     return "; because of ".join(said)
 
 
-def _watch_tasks(streams: Any, say: Mouth, stopping: threading.Event) -> None:
+def _watch_tasks(streams: Any, report: Reporter, stopping: threading.Event) -> None:
     """Say which tasks its threads have, whenever that changes; nothing tells us by itself."""
     threads = getattr(streams, "metadataForLocalThreads", None) or streams.localThreadsMetadata
     last: object = None
     while not stopping.wait(_LOOK_S):
-        now: dict[str, list[str]] = {"active": [], "standby": []}
+        active, standby = [], []
         with suppress(java_exception()):  # it stopped running, and so has no tasks
             for thread in threads():
-                now["active"] += [str(task.taskId()) for task in thread.activeTasks()]
-                now["standby"] += [str(task.taskId()) for task in thread.standbyTasks()]
-        for tasks in now.values():
-            tasks.sort()
+                active += [str(task.taskId()) for task in thread.activeTasks()]
+                standby += [str(task.taskId()) for task in thread.standbyTasks()]
+        now = events.TasksChanged(
+            active_tasks=tuple(sorted(active)), standby_tasks=tuple(sorted(standby))
+        )
         if now != last:
             last = now
-            say("tasks", **now)
+            report(now)
 
 
-def _hosts(streams: Any) -> dict[str, dict[str, list[str]]]:
+def _hosts(streams: Any) -> dict[str, dict[str, tuple[str, ...]]]:
     """What this member would route queries by: endpoint -> its active and standby partitions."""
     everybody = getattr(streams, "metadataForAllStreamsClients", None) or streams.allMetadata
-    found: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
     for client in everybody():
         standby = getattr(client, "standbyTopicPartitions", None)
         found[f"{client.hostInfo().host()}:{client.hostInfo().port()}"] = {
-            "active": sorted(str(one) for one in client.topicPartitions()),
-            "standby": sorted(str(one) for one in standby()) if standby else [],
+            "active": tuple(sorted(str(one) for one in client.topicPartitions())),
+            "standby": tuple(sorted(str(one) for one in standby())) if standby else (),
         }
     return found
 

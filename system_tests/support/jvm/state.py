@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from probing import find_release
-from system_tests.real import streams_jars
+from system_tests.live.members.process import JsonLines
+from system_tests.real.jars import streams_jars
 from system_tests.support.jvm.machine import start_jvm
-from system_tests.support.mouth import Mouth
 
 _STATE = "org.apache.kafka.streams.processor.internals.StateDirectory"
 _CHECKPOINT = "org.apache.kafka.streams.state.internals.OffsetCheckpoint"
@@ -18,7 +18,7 @@ _CHECKPOINT = "org.apache.kafka.streams.state.internals.OffsetCheckpoint"
 
 def main() -> int:
     """Read, say, write."""
-    say = Mouth()
+    lines = JsonLines()
     release, state_dir, application = sys.argv[1:]
     classes = start_jvm(streams_jars(find_release(release).name))
     settings = classes("java.util.Properties")()
@@ -38,7 +38,7 @@ def main() -> int:
     offsets = checkpoint.read()
     said = {str(key): int(offsets.get(key).longValue()) for key in offsets.keySet()}
     checkpoint.write(offsets)
-    say("read", process_id=process_id, offsets=said)
+    lines.answer(process_id=process_id, offsets=said)
     return 0
 
 
