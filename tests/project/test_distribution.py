@@ -22,7 +22,7 @@ from tests.distribution.archives import (
 from tests.distribution.checks import SCRIPTS, WITH, checks_for, front_door_check, wrong_with
 from tests.distribution.environments import linked, workplace
 
-TEST = re.compile(r"system_tests/(.*/)?(test_[^/]*|conftest)\.py")
+NOT_SHIPPED = re.compile(r"system_tests/(scenarios|support)/.*")
 FOR_DEVELOPERS = {"dev", "mutate"}
 NOT_FOR_THE_SDIST = (".ci/",)
 
@@ -42,9 +42,9 @@ def wheel(archives):
     return wheel_files(archives.wheel)
 
 
-def test_the_wheel_holds_every_file_of_the_five_packages_but_their_tests(wheel):
+def test_the_wheel_holds_every_file_of_the_five_packages_but_tests_and_their_harness(wheel):
     own = {name for name in project_files() if name.partition("/")[0] in PACKAGES}
-    shipped = {name for name in own if not TEST.fullmatch(name)}
+    shipped = {name for name in own if not NOT_SHIPPED.fullmatch(name)}
     assert {name for name in wheel if ".dist-info/" not in name} == shipped
 
 

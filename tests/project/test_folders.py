@@ -11,7 +11,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoding", "probing", "assignor", "spark_assign", "system_tests")
-# Loaded by name with an extra or a client of their own: see `doors` in pyproject.toml.
 MODULES_IN_A_FOLDER = 16
 NAMES_OF_A_FRONT_DOOR = 60
 OF_A_FAMILY = 3
