@@ -1,8 +1,8 @@
-"""The few numbers of the protocol that every table of this room compares against: ``encoding``'s.
+"""The few numbers of the protocol that every table of this package compares against: ``encoding``'s.
 
 A version here is the assignment protocol's version (KIP-268). What a program can read is a *set*
-of versions, held as an ascending tuple: ranges end, sets may have holes, and nothing in this room
-computes a neighbour by adding one.
+of versions, held as an ascending tuple: ranges end, sets may have holes, and nothing in this
+package computes a neighbour by adding one.
 """
 
 from collections.abc import Sequence

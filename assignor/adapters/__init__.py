@@ -1,1 +1,1 @@
-"""Adapters to Kafka client libraries, one package a client; no other package imports a client."""
+"""Adapters to Kafka client libraries, and what they share; nothing else here imports a client."""

@@ -2,7 +2,7 @@
 
 An ordered table of rules, first row that holds; each says only what the group before and the answer
 show, or what the strategy's own steps, taken again, prove. `assignor.explain.copies` does the same
-for standbys and warm-ups, `reasons_changes` tries out what would change the answer.
+for standbys and warm-ups, `what_if.py` tries out what would change the answer.
 """
 
 from collections.abc import Callable

@@ -65,7 +65,7 @@ def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) 
     """The standbys with a sentence for each tag key that their spread falls short of."""
     if not state.config.rack_aware_assignment_tags or not len(standbys.task):
         return standbys
-    from assignor.placement.tags import tag_warnings  # noqa: PLC0415 most groups have no tags
+    from assignor.placement.tag_shortfalls import tag_warnings  # noqa: PLC0415 most groups have no tags
 
     pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
     said = tag_warnings(state, active, tuple(pairs))

@@ -13,8 +13,8 @@ from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused
 from assignor.placement import Strategy, sticky
 from assignor.rebalance.answer_bytes import GroupRequest, MemberAnswer, NativeMember, Placement
-from assignor.rebalance.answer_checks import Answered, answer_group
 from assignor.rebalance.finalized_levels import lacking_members, levels_of_group, without_tasks
+from assignor.rebalance.group_answers import Answered, answer_group
 from assignor.rebalance.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
 from assignor.rebalance.record_budget import GROUP_RECORD_LIMIT
 from assignor.rebalance.strategy_attempts import NO_FAILURES, StrategyFailures

@@ -1,6 +1,6 @@
 """What outlives a rebalance, in files: plans and the group states they are for, feature levels.
 
-The only part of the assignor besides its adapters and commands that touches a disk.
+Together with `assignor.embedding` and `assignor.levels`, the part that touches a disk.
 """
 
 from assignor.stores.checkpoints import Checkpoint

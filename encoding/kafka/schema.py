@@ -1,10 +1,10 @@
 """The one table: every field of both blobs, in wire order, with the versions that carry it.
 
-The binary codec (``plan``), the explainer, ``docs/wire.md``, the test strategies and the tests all
-walk these rows; nothing else in the project knows a layout of Kafka's. Ours are in
-``encoding.native.schema``. Everything is big-endian, without
-framing and without checksum. Sources: ``SubscriptionInfoData.json`` and ``AssignmentInfo`` of Kafka
-Streams 0.10.0 to 4.3, checked against bytes that those releases wrote.
+The binary codec (``compiled.py``), the explainer, ``docs/wire.md``, the test strategies and the
+tests all walk these rows; nothing else in the project knows a layout of Kafka's. Ours are in
+``encoding.native.schema``. Everything is big-endian, without framing and without checksum. Sources:
+``SubscriptionInfoData.json`` and ``AssignmentInfo`` of Kafka Streams 0.10.0 to 4.3, checked against
+bytes that those releases wrote.
 
 Types, named for what they are on the wire:
 

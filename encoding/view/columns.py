@@ -3,7 +3,7 @@
 Kafka's host maps repeat topic names and partitions per host, in every member's assignment. A view
 says it per task: tasks are numbered by their position in (subtopology, partition) order, hosts by
 their position in the sorted host table, and partitions follow from the topology. The value here
-knows no layout; `view_codec` writes it in full, `view_delta` against an older one.
+knows no layout; `codec.py` writes it in full, `delta.py` against an older one.
 
 A view is named by its epoch and checksum together, so that two leaders that give the same epoch to
 different views are told apart.

@@ -19,14 +19,14 @@ from probing.member.events import (
 )
 from probing.member.levels import HELD_BACK, member_ranges, protocol_level
 from probing.member.machine import FOLLOWUP_RULES, member_step
-from probing.member.rules import MEMBER_RULES
-from probing.member.state import (
+from probing.member.next_subscription import (
     MemberState,
     SubscriptionVersion,
     begin_subscription,
     start_member,
     subscription_version,
 )
+from probing.member.rules import MEMBER_RULES
 
 __all__ = [
     "FOLLOWUP_RULES",

@@ -29,6 +29,7 @@ from probing.member.events import (
     WriteNextTime,
 )
 from probing.member.levels import capped_version, protocol_level
+from probing.member.next_subscription import MemberState, go_by
 from probing.member.rules import (
     DROPS_TASKS,
     FIRES_DURING_REBALANCE,
@@ -38,7 +39,6 @@ from probing.member.rules import (
     VersionNumbers,
     first_rule,
 )
-from probing.member.state import MemberState, go_by
 from probing.versions import NO_REBALANCE
 
 

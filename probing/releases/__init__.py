@@ -1,15 +1,7 @@
 """Kafka Streams' releases, their protocol versions, and upgrade paths between them."""
 
 from probing.releases.behaviour import LeaderModel, MemberModel
-from probing.releases.rows import (
-    FORMATS,
-    ISSUES,
-    LAST_EAGER_SERIES,
-    ONE_WAY_FORMATS,
-    PIN_BY_LAST_SERIES,
-    WITHOUT_EAGER,
-)
-from probing.releases.table import (
+from probing.releases.lookup import (
     RELEASES,
     RebalanceProtocol,
     Release,
@@ -17,6 +9,14 @@ from probing.releases.table import (
     Standing,
     UpgradeFrom,
     find_release,
+)
+from probing.releases.rows import (
+    FORMATS,
+    ISSUES,
+    LAST_EAGER_SERIES,
+    ONE_WAY_FORMATS,
+    PIN_BY_LAST_SERIES,
+    WITHOUT_EAGER,
 )
 from probing.releases.upgrade_paths import (
     PATH_RULES,

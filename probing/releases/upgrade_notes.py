@@ -6,7 +6,7 @@ directory does not go back in time; ``notes_for`` says so, in sentences.
 """
 
 from probing.releases import rows as data
-from probing.releases.table import RebalanceProtocol, Release, Standing, parse_order
+from probing.releases.lookup import RebalanceProtocol, Release, Standing, parse_order
 from probing.versions import EARLIEST_NATIVE_VERSION, EARLIEST_PROBEABLE_VERSION
 
 

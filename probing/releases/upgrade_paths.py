@@ -14,7 +14,7 @@ from typing import Final
 
 from probing.releases import rows as data
 from probing.releases.behaviour import LeaderModel
-from probing.releases.table import RELEASES, RebalanceProtocol, Release, Standing, parse_order
+from probing.releases.lookup import RELEASES, RebalanceProtocol, Release, Standing, parse_order
 from probing.releases.upgrade_notes import notes_for
 from probing.versions import EARLIEST_PROBEABLE_VERSION
 

@@ -1,4 +1,4 @@
-"""One huge group by the collapsed job: counts go to the driver, decisions come back, tasks stay.
+"""One huge group as a job on counts: counts go to the driver, decisions come back, tasks stay.
 
 The driver sees clients, classes and counts by (client, pool), and never a task. Workers read the
 task table once and leave what matters of it on their disks, a dozen bytes a task; one to three

@@ -2,7 +2,7 @@
 
 Rows and columns are not releases but *kinds*: releases that no group could tell apart stand for one
 another, so the table stays readable and nothing is left out. What is expected here is computed from
-the release table alone (`probing.upgrade_path`); `matrix_evidence` asks the simulator whether it is
+the release table alone (`probing.upgrade_path`); `evidence.py` asks the simulator whether it is
 true. A forbidden cell is a cell with a reason, never a missing one.
 """
 

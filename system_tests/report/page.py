@@ -1,6 +1,6 @@
 """One bounce as one self-contained HTML page: plotly's script inlined, nothing fetched.
 
-Header and trace here, the chart in `report_figure`. The page's own security policy forbids every
+Header and trace here, the chart in `figure.py`. The page's own security policy forbids every
 request, so that a browser would refuse, and say so, if a later plotly asked for anything.
 """
 

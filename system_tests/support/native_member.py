@@ -1,7 +1,7 @@
 """A member of ours that runs the same tasks as a JVM member, on the same state.
 
 `python -m system_tests.support.native_member` reads a `RealConfig` from its standard input, then
-commands, as `jvm_member` does, and reports what its assignor observes.
+commands, as `jvm/member.py` does, and reports what its assignor observes.
 
 The state of a task is restored from its changelog before the first record; batches are written and
 flushed before they are committed: at least once, as a JVM member by default.

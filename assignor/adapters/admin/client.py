@@ -1,6 +1,6 @@
 """An admin client of kafka-python with a deadline, whose failures are sentences.
 
-Before the client is made the bootstrap servers are tried (`admin_probe`). Questions are coroutines
+Before the client is made the bootstrap servers are tried (`probe.py`). Questions are coroutines
 that run on the client's own thread; what passes by itself (a coordinator that moves, a node that
 comes up) is asked again until the deadline.
 """

@@ -47,7 +47,7 @@ def counted(table: pa.Table, clients: int) -> Counted:
     """Read the answer of a pass.
 
     Args:
-        table: a row per chunk, in the schema `collapse_chunk.COUNTED`.
+        table: a row per chunk, in the schema `worker.chunk.COUNTED`.
         clients: C.
     """
     rows = sorted(table.to_pylist(), key=lambda row: (row["first"], row["chunk"]))

@@ -11,7 +11,7 @@ _SLICE = 8_192
 
 
 def fast_quotas(wanted: Ints, capacity: Ints, total: int, *, at_least: Ints | None = None) -> Ints:
-    """As `assignor.quotas`, in time that does not grow with the tasks that are missing.
+    """As `quotas` of `assignor`, in time that does not grow with the tasks that are missing.
 
     Whole tasks a thread are handed out at once; what is left is less than one for each.
     """

@@ -4,7 +4,7 @@ A *cell* is (level, pool, client). A pass counts the tasks of every cell, chunk 
 a partition of the table); the driver says how many of each cell stay. The first ones stay and the
 last ones leave, in the order of the chunks, and whoever leaves or belongs nowhere gets a rank in
 its pool. Pools are cut into destinations by rank, and a rank in a destination is a client
-(`collapse_slots`). So workers agree on every single task without anybody listing them.
+(`slots.py`). So workers agree on every single task without anybody listing them.
 """
 
 import zlib

@@ -1,4 +1,4 @@
-"""The active controller: `probing.features.controller_step`, its log, and who waits for answers."""
+"""The active controller: `controller_step`, its log, and who waits for answers."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Every node as a reader of the log: `probing.features.replica_step`, and what it is told to do.
+"""Every node as a reader of the log: `replica_step`, and what it is told to do.
 
 Its own snapshot first, then batches in order; a node that is more than one change of levels behind
 gets the active controller's snapshot instead, as KRaft does for who is far behind.

@@ -3,7 +3,7 @@
 The client is the real machine of `probing` in a small model of a Kafka client: it connects to a
 node that it may connect to, asks for metadata, and asks again when that is old or a connection is
 lost. What the operator does to brokers and names is a list of `Change`s. What happens is a list of
-`Seen`, which `rebootstrap_checkers` judges.
+`Seen`, which `checkers.py` judges.
 """
 
 from collections.abc import Mapping

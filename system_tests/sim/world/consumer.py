@@ -28,8 +28,8 @@ from system_tests.coordinator import (
     SyncGroup,
 )
 from system_tests.sim.events import Cause, Gave, Wrote
-from system_tests.sim.member_world import MemberWorld
 from system_tests.sim.world.leading import LeaderPlace
+from system_tests.sim.world.member_world import MemberWorld
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
 from system_tests.sim.world.wire import ConsumerSubscription, WireError, write_subscription
 

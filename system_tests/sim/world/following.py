@@ -20,8 +20,8 @@ from probing import (
 )
 from system_tests.coordinator import ErrorCode, LeaveGroup, LeavingMember, SyncAnswer
 from system_tests.sim.events import Cause, Rejoined, Took
-from system_tests.sim.member_world import MemberWorld
 from system_tests.sim.world.consumer import GROUP, again, give, join, lose
+from system_tests.sim.world.member_world import MemberWorld
 from system_tests.sim.world.thread import Partitions, Phase, StreamThread
 from system_tests.sim.world.wire import WireError, read_assignment
 

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
 from system_tests.sim.events import Happened, Started
-from system_tests.sim.member_world import MemberWorld
 from system_tests.sim.world import consumer
 from system_tests.sim.world import following as taking
 from system_tests.sim.world.behaviour import behaviour_of
+from system_tests.sim.world.member_world import MemberWorld
 from system_tests.sim.world.scheduler import Pending
 from system_tests.sim.world.setup import WorldSetup
 from system_tests.sim.world.thread import Phase, StreamThread

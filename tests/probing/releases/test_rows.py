@@ -4,7 +4,7 @@ import pytest
 
 from probing import RELEASES, find_release
 from probing.releases import rows as data
-from probing.releases.table import parse_order
+from probing.releases.lookup import parse_order
 from tests.encoding.golden_files import LATEST
 
 NAMES = {release.name for release in RELEASES}

@@ -8,7 +8,7 @@ import assignor.rebalance.finalized_levels
 import assignor.rebalance.leader
 import assignor.rebalance.member_facts
 import probing.member.machine
-import probing.member.state
+import probing.member.next_subscription
 from assignor.embedding import ProcessDirectory
 from assignor.stores.persisted import PROCESS_NAME
 from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS
@@ -102,7 +102,7 @@ def test_during_a_roll_followers_write_the_leaders_format_whatever_their_setting
     assert taken == {(1, 1), (1, 2), (2, 1), (2, 2)}
 
 
-def adopts_anything(state, levels, go_by=probing.member.state.go_by):
+def adopts_anything(state, levels, go_by=probing.member.next_subscription.go_by):
     return go_by(replace(state, levels=UNKNOWN_LEVELS), levels)
 
 
@@ -126,13 +126,13 @@ PLANTED = {
     "nobody is capped": (
         "nobody writes above its level",
         [
-            (probing.member.state, "capped_version", uncapped),
+            (probing.member.next_subscription, "capped_version", uncapped),
             (probing.member.machine, "capped_version", uncapped),
         ],
     ),
     "a stale broker is believed": (
         "never back to an older epoch",
-        [(probing.member.state, "go_by", adopts_anything)],
+        [(probing.member.next_subscription, "go_by", adopts_anything)],
     ),
     "a leader goes by its own view": (
         "the newest levels win",

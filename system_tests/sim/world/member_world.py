@@ -1,7 +1,7 @@
 """The part of a simulation that a member acts on: its disk, its leader's answer, its end.
 
-What members do (`consumer`, `taking`) knows this class; the `World` that lets things happen knows
-what members do.
+What members do (`consumer.py`, `following.py`) knows this class; the `World` that lets things
+happen knows what members do.
 """
 
 from collections.abc import Sequence

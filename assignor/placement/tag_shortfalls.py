@@ -1,7 +1,8 @@
 """What client tags ask for and a placement does not give (KIP-708), as numbers and as sentences.
 
-How copies come to be apart is `spread.Spread`'s work; here a finished placement is judged, whoever
-made it. Kafka is silent about it: when no client differs in every key, it gives up on all of them.
+How copies come to be apart is `copies_apart.Spread`'s work; here a finished placement is judged,
+whoever made it. Kafka is silent about it: when no client differs in every key, it gives up on all
+of them.
 """
 
 import numpy as np

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from assignor import LeaderKnowledge, TaskAssignmentError, plan_tasks
-from assignor.rebalance import answer_checks as answering
+from assignor.rebalance import group_answers as answering
 from assignor.rebalance.answer_bytes import build_answers
-from assignor.rebalance.answer_checks import check_answers
+from assignor.rebalance.group_answers import check_answers
 from encoding import TaskId, TopicPartition
 from tests.assignor.rebalance.groups import TOPOLOGY, Group
 

@@ -11,7 +11,7 @@ from probing import (
     Standing,
     find_release,
 )
-from probing.releases.table import parse_order
+from probing.releases.lookup import parse_order
 
 SERIES = list(dict.fromkeys(release.series for release in RELEASES))
 VERSION_1 = {"0.10.0"}
