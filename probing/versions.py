@@ -1,4 +1,4 @@
-"""The few numbers of the protocol that every table of this package compares against: ``encoding``'s.
+"""The numbers of the protocol that the tables of this package compare with: those of ``encoding``.
 
 A version here is the assignment protocol's version (KIP-268). What a program can read is a *set*
 of versions, held as an ascending tuple: ranges end, sets may have holes, and nothing in this
