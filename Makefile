@@ -24,7 +24,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-timing-info || $(BIN)/lint-imports
+	$(BIN)/lint-imports
 
 check: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop and not real"
@@ -96,7 +96,7 @@ fuzz: $(READY)
 	$(BIN)/python -m fuzz.fuzz_encoding --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 # Mutation testing of `encoding` and `probing`: hours for all, so better one module:
-# make mutate MUTANTS='encoding.varints*'. What a mutant changes: .venv/bin/mutmut show NAME.
+# make mutate MUTANTS='encoding.primitives.varints*'. What a mutant changes: .venv/bin/mutmut show NAME.
 MUTANTS ?=
 
 mutate: $(READY)

@@ -23,14 +23,14 @@ from encoding import TaskId
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = 300
-_TESTS = "tests/assignor/test_racks"
+_TESTS = "tests/assignor/placement/racks/test_"
 ORACLES = (
-    f"{_TESTS}.py::test_actives_cost_what_the_full_graph_costs_at_best_a_thousand_times",
-    f"{_TESTS}_standbys.py::test_one_standby_costs_what_the_full_graph_costs_at_best_a_thousand_times",
+    f"{_TESTS}optimise.py::test_actives_cost_what_the_full_graph_costs_at_best_a_thousand_times",
+    f"{_TESTS}standbys.py::test_one_standby_costs_what_the_full_graph_costs_at_best_a_thousand_times",
 )
 ORACLES_TWO = (
-    f"{_TESTS}_standbys.py::test_several_standbys_are_within_two_percent_of_the_best",
-    f"{_TESTS}_standbys.py::test_several_standbys_of_larger_groups_are_within_two_percent_of_the_best",
+    f"{_TESTS}standbys.py::test_several_standbys_are_within_two_percent_of_the_best",
+    f"{_TESTS}standbys.py::test_several_standbys_of_larger_groups_are_within_two_percent_of_the_best",
 )
 
 

@@ -36,8 +36,8 @@ class RealMember(MemberProcess):
         self.reports: list[Report] = []
         self._heard = threading.Condition()
         self._has_ended = False
-        kind = "native_member" if config.is_native else "jvm_member"
-        module = f"system_tests.real.{kind}"
+        kind = "native_member" if config.is_native else "jvm.member"
+        module = f"system_tests.support.{kind}"
         super().__init__(config, incarnation=0, hear=self._take, module=module, log=log)
 
     @property

@@ -135,13 +135,13 @@ QUICK = (
 NOT_RUN = (
     (
         r"--bootstrap-server|--command-config",
-        "needs a cluster: test_cli_inspect, _features",
+        "needs a cluster: tests/assignor/cli",
     ),
-    (r"PROGRAM (live|soak)\b", "starts processes: system_tests/test_live_*, soak tests"),
+    (r"PROGRAM (live|soak)\b", "starts processes: system_tests/scenarios"),
     (r"PROGRAM (batch|group|whatif|compare)\b", "starts a JVM: tests/spark_assign"),
     (r"--overwrite|--out ", "starts a JVM: tests/spark_assign"),
     (r"PROGRAM matrix(?! --from 2\.3\.1)", "takes minutes: test_matrix"),
-    (r"--report", "needs the extra `report`: test_report_sim"),
+    (r"--report", "needs the extra `report`: tests/system_tests/report"),
     (r"--minutes", "takes minutes"),
 )
 STATUS = {

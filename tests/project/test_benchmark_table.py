@@ -46,11 +46,11 @@ raise SystemExit(at_most("part", "figure", 2, 1).met is False)
 
 
 def test_every_module_that_says_rows_is_run_by_a_part():
-    words = {word for one in PARTS for word in one.run}
-    started = {Path(word).stem for word in words} | {word.rpartition(".")[2] for word in words}
+    started = {word.removesuffix(".py").replace("/", ".") for one in PARTS for word in one.run}
     says = {
-        path.stem
-        for path in (ROOT / "benchmarks").glob("bench_*.py")
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+        for path in (ROOT / "benchmarks").rglob("*.py")
         if re.search(r"^from benchmarks\.rows import", path.read_text(), re.MULTILINE)
     }
-    assert says - started == set()
+    assert len(says) > len(PARTS) / 2
+    assert says - started - {"benchmarks.table"} == set()

@@ -2,7 +2,7 @@
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
 from assignor.adapters.admin.features import read_features, update_features
-from assignor.adapters.admin.groups import describe_group
+from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic
@@ -18,7 +18,9 @@ __all__ = [
     "NotAuthorized",
     "Target",
     "client_settings",
+    "cluster_facts",
     "describe_group",
+    "list_groups",
     "look_at_all_groups",
     "look_at_group",
     "open_admin",

@@ -19,7 +19,7 @@ class JvmChild:
     """A module of this package that runs a release's classes; use it as a context manager.
 
     Args:
-        module: its name, `jvm_codec` or `jvm_features`.
+        module: its name, `codec` or `features`.
         release: exact name.
         what: what it is, in messages.
     """
@@ -28,7 +28,7 @@ class JvmChild:
         self.release = release
         self._what = what
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"system_tests.real.{module}", release],
+            [sys.executable, "-m", f"system_tests.support.jvm.{module}", release],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

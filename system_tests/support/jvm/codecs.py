@@ -11,7 +11,7 @@ class RealCodec(JvmChild):
     """
 
     def __init__(self, release: str) -> None:
-        super().__init__("jvm_codec", release, what="codec")
+        super().__init__("codec", release, what="codec")
 
     def through(self, kind: str, data: bytes) -> bytes:
         """Decode and encode by the real class; `kind` is "subscription" or "assignment".

@@ -22,7 +22,7 @@ class FeatureTool(JvmChild):
     """
 
     def __init__(self, release: str) -> None:
-        super().__init__("jvm_features", release, what="tool")
+        super().__init__("features", release, what="tool")
 
     def run(self, *arguments: str) -> ToolRun:
         """Run it with the arguments of `kafka-features.sh`.

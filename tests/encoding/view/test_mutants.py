@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from encoding.view_codec import CELLS_PER_BYTE
 
 from encoding import (
     HostInfo,
@@ -15,6 +14,7 @@ from encoding import (
     encode_view,
     encode_view_forms,
 )
+from encoding.view.codec import CELLS_PER_BYTE
 
 FULL = "01030202010200000d6170702d302e6578616d706c65a07e040801310201640088fd05cc6e"
 DELTA = (

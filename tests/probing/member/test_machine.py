@@ -28,7 +28,7 @@ from probing import (
 )
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 from probing.member.rules import HAS_FOLLOWUPS, MEMBER_RULES
-from tests.probing import well_formed
+from tests.probing.rebootstrap import well_formed
 
 
 def member_step(state, event):
