@@ -137,8 +137,8 @@ def table_of(rows: Sequence[Row]) -> Table:
 @click.command(help=__doc__)
 @click.option("--quick", is_flag=True, help="Small sizes.")
 @click.option("--only", metavar="PARTS", help=f"Of: {' '.join(part.name for part in PARTS)}.")
-@click.option("--problems", type=click.Path(exists=True, path_type=Path), help="A folder of problem sets.")
-    "--problems", type=click.Path(exists=True, path_type=Path), help="See benchmarks/assign."
+@click.option(
+    "--problems", type=click.Path(exists=True, path_type=Path), help="A folder of problem sets."
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON lines.")
 def main(*, quick: bool, only: str | None, problems: Path | None, out: Path | None) -> None:
