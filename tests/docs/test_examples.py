@@ -15,9 +15,9 @@ SAYS = {
     "own_strategy.py": ["0_0 runs on ada", "0_1 runs on bob", "0_2 runs on cyd"],
 }
 ON_A_BROKER = {
-    "consume_aiokafka.py": ["one runs", "two runs", "processed"],
-    "consume_confluent.py": ["one read records", "two read records"],
-    "consume_kafka_python.py": ["one runs", "two runs", "processed"],
+    "clients/aiokafka_group.py": ["one runs", "two runs", "processed"],
+    "clients/confluent_group.py": ["one read records", "two read records"],
+    "clients/kafka_python_group.py": ["one runs", "two runs", "processed"],
 }
 # What a page of docs starts, and tests of the pages with it.
 ON_A_PAGE = {"old_group.py": "start-upgrade.md"}
@@ -42,7 +42,7 @@ def run(name):
 
 
 def test_every_example_has_its_line_here():
-    found = {path.name for path in (ROOT / "examples").glob("*.py")}
+    found = {p.relative_to(ROOT / "examples").as_posix() for p in (ROOT / "examples").rglob("*.py")}
     assert found == {*SAYS, *ON_A_BROKER, *ON_A_PAGE, *APPLICATIONS}
 
 
