@@ -14,6 +14,8 @@ from system_tests.live.events import Event, Report
 from system_tests.live.member_process import Heard, MemberProcess, ProcessEnded
 from system_tests.support.word_count import RealConfig
 
+_NATIVE_MEMBER = "system_tests.support.native_member"
+_JVM_MEMBER = "system_tests.support.jvm.member"
 _STOP_S = 20.0
 _END_S = 10.0
 
@@ -36,8 +38,7 @@ class RealMember(MemberProcess):
         self.reports: list[Report] = []
         self._heard = threading.Condition()
         self._has_ended = False
-        kind = "native_member" if config.is_native else "jvm.member"
-        module = f"system_tests.support.{kind}"
+        module = _NATIVE_MEMBER if config.is_native else _JVM_MEMBER
         super().__init__(config, incarnation=0, hear=self._take, module=module, log=log)
 
     @property

@@ -20,6 +20,8 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.adapters.membership import EmbeddedAssignor
+from assignor.rebalance import Routing
 from encoding import RebalanceError
 from system_tests.live import events
 from system_tests.live.members.config import CLIENT_SETTINGS
@@ -178,16 +180,15 @@ def _step(consumer: KafkaConsumer, tasks: _Tasks) -> None:
         consumer.commit(offsets)
 
 
-def _obey(assignor: StreamsAssignor, report: Reporter, stopping: threading.Event) -> None:
+def _obey(assignor: EmbeddedAssignor, report: Reporter, stopping: threading.Event) -> None:
     for line in sys.stdin:
         if line.strip() != "hosts":
             break
-        report(events.HostsTold(hosts=_hosts(assignor)))
+        report(events.HostsTold(hosts=_hosts(assignor.routing)))
     stopping.set()
 
 
-def _hosts(assignor: StreamsAssignor) -> dict[str, dict[str, tuple[str, ...]]]:
-    routing = assignor.rebalance.routing_view
+def _hosts(routing: Routing) -> dict[str, dict[str, tuple[str, ...]]]:
     return {
         f"{host.host}:{host.port}": {
             kind: tuple(sorted(f"{p.topic}-{p.partition}" for p in partitions.get(host, ())))
