@@ -46,6 +46,7 @@ from encoding.primitives import (
     TaskId,
     TaskOffsetSums,
     TopicPartition,
+    shown,
     task_order,
 )
 from encoding.view import (
@@ -63,7 +64,6 @@ from encoding.view import (
     encode_reference,
     encode_view,
     encode_view_forms,
-    is_viewable,
     partitions_by_host,
     view_checksum,
     view_reference,
@@ -120,11 +120,11 @@ __all__ = [
     "encode_view",
     "encode_view_forms",
     "explain",
-    "is_viewable",
     "partition_ranges",
     "partitions_by_host",
     "read_assignment",
     "read_subscription",
+    "shown",
     "subscription_from_fields",
     "subscription_to_fields",
     "task_order",

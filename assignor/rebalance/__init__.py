@@ -1,6 +1,5 @@
 """One rebalance: the member's subscription, the leader's placement and answers, adoption."""
 
-from assignor.rebalance.answer_bytes import MemberAnswer
 from assignor.rebalance.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
@@ -8,23 +7,27 @@ from assignor.rebalance.consumer_protocol import (
     read_consumer_assignment,
     read_consumer_subscription,
 )
-from assignor.rebalance.finalized_levels import levels_said
+from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
 from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
-from assignor.rebalance.leader import GroupAnswer, LeaderSettings, assign_group
-from assignor.rebalance.member import StreamsMember
-from assignor.rebalance.member_facts import MemberIdentity, Received
-from assignor.rebalance.placing import LeaderKnowledge
-from assignor.rebalance.record_budget import (
+from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
+    NO_FAILURES,
     RECORD_BYTES,
+    GroupAnswer,
+    GroupMember,
+    LeaderKnowledge,
+    LeaderSettings,
+    MemberAnswer,
     MemberBytes,
+    assign_group,
+    assign_threads,
     fit_group,
+    levels_said,
     protocol_bytes,
 )
-from assignor.rebalance.routing_view import HostMap, Routing, parse_endpoint
-from assignor.rebalance.strategy_attempts import NO_FAILURES
-from assignor.rebalance.subscriptions import GroupMember
-from assignor.rebalance.threads import assign_threads
+from assignor.rebalance.member import StreamsMember
+from assignor.rebalance.member_facts import MemberIdentity, Received
+from assignor.rebalance.routing_view import HostMap, Routing
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
@@ -49,6 +52,7 @@ __all__ = [
     "assign_group",
     "assign_threads",
     "by_topic",
+    "checked_endpoint",
     "fit_group",
     "levels_said",
     "parse_endpoint",

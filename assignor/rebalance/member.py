@@ -11,7 +11,7 @@ from typing import Literal
 
 from assignor.errors import MemberRefused
 from assignor.rebalance.blobs import read_answer, write_subscription
-from assignor.rebalance.finalized_levels import supported_ranges
+from assignor.rebalance.endpoints import parse_endpoint
 from assignor.rebalance.held_tasks import (
     TasksHeld,
     UnfollowableAnswer,
@@ -19,6 +19,7 @@ from assignor.rebalance.held_tasks import (
     held_view,
     view_routing,
 )
+from assignor.rebalance.leader import supported_ranges
 from assignor.rebalance.member_facts import (
     MemberIdentity,
     Received,
@@ -27,7 +28,7 @@ from assignor.rebalance.member_facts import (
     other_topology,
     seen_by_jvm_leaders,
 )
-from assignor.rebalance.routing_view import Routing, parse_endpoint
+from assignor.rebalance.routing_view import Routing
 from assignor.topology import Subtopology
 from encoding import (
     RUNNING,

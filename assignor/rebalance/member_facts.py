@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from uuid import UUID
 
-from assignor.rebalance.finalized_levels import levels_said
+from assignor.rebalance.leader import levels_said
 from assignor.topology import Subtopology
 from encoding import Assignment, Subscription, TaskOffsetSums
 from probing import EARLIEST_NATIVE_VERSION, Command, NativeAnswer

@@ -7,6 +7,7 @@ while the content stays, so that members that hold the view already need not get
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from assignor.rebalance.endpoints import parse_endpoint
 from assignor.topology import Subtopology, TaskPlan
 from encoding import (
     HostInfo,
@@ -119,12 +120,3 @@ def routing_of(
     ]
     active, standby = partitions_by_host(view, inputs)
     return Routing(active=active, standby=standby)
-
-
-def parse_endpoint(endpoint: str) -> HostInfo | None:
-    """`host:port` (IPv6 hosts in brackets) as a pair, or None when it is not one."""
-    host, _, port = endpoint.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit():
-        return None
-    return HostInfo(host, int(port))

@@ -1,6 +1,7 @@
 """Values shared by all layouts: tasks, partitions, hosts, offset sums, integers, text, errors."""
 
 from encoding.primitives.errors import DecodeError, EncodeError, RebalanceError
+from encoding.primitives.foreign_text import shown
 from encoding.primitives.identifiers import (
     NO_REBALANCE,
     RUNNING,
@@ -86,6 +87,7 @@ __all__ = [
     "is_integer",
     "is_row",
     "partitions_of_rows",
+    "shown",
     "sums_of_rows",
     "task_of_row",
     "task_order",

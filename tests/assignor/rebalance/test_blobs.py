@@ -7,7 +7,7 @@ import pytest
 
 from assignor.rebalance import blobs
 from assignor.rebalance.blobs import read_answer, write_answer, write_subscription
-from assignor.rebalance.subscriptions import GroupMember, read_member
+from assignor.rebalance.leader.subscriptions import GroupMember, read_member
 from encoding import (
     KNOWN_VERSIONS,
     Assignment,

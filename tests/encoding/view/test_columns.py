@@ -12,11 +12,11 @@ from encoding import (
     View,
     ViewReference,
     build_view,
-    is_viewable,
     partitions_by_host,
     view_checksum,
     view_reference,
 )
+from encoding.view import is_viewable
 from encoding.view.columns import STANDBY_RANKS_MAX, carry
 from tests.encoding.view.views import views
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-import assignor.rebalance.finalized_levels
-import assignor.rebalance.leader
+import assignor.rebalance.leader.assign
+import assignor.rebalance.leader.finalized_levels
 import assignor.rebalance.member_facts
 import probing.member.machine
 import probing.member.next_subscription
@@ -136,7 +136,7 @@ PLANTED = {
     ),
     "a leader goes by its own view": (
         "the newest levels win",
-        [(assignor.rebalance.finalized_levels, "group_levels", own_view)],
+        [(assignor.rebalance.leader.finalized_levels, "group_levels", own_view)],
     ),
     "answers carry no levels": (
         "the newest levels win",
@@ -144,7 +144,7 @@ PLANTED = {
     ),
     "who cannot follow gets tasks": (
         "every task has one owner",
-        [(assignor.rebalance.leader, "lacking_members", nobody_lacks)],
+        [(assignor.rebalance.leader.assign, "lacking_members", nobody_lacks)],
     ),
 }
 

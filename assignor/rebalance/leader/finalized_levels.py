@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from assignor.rebalance.subscriptions import ReadMember
+from assignor.rebalance.leader.subscriptions import ReadMember
 from encoding import NativeSubscription
 from probing import Content, LeaderDecision, Release, member_ranges
 from probing.features import UNKNOWN_LEVELS, FeatureError, FinalizedLevels, group_levels

@@ -12,13 +12,22 @@ from dataclasses import dataclass, replace
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused
 from assignor.placement import Strategy, sticky
-from assignor.rebalance.answer_bytes import GroupRequest, MemberAnswer, NativeMember, Placement
-from assignor.rebalance.finalized_levels import lacking_members, levels_of_group, without_tasks
-from assignor.rebalance.group_answers import Answered, answer_group
-from assignor.rebalance.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
-from assignor.rebalance.record_budget import GROUP_RECORD_LIMIT
-from assignor.rebalance.strategy_attempts import NO_FAILURES, StrategyFailures
-from assignor.rebalance.subscriptions import (
+from assignor.rebalance.leader.answer_bytes import (
+    GroupRequest,
+    MemberAnswer,
+    NativeMember,
+    Placement,
+)
+from assignor.rebalance.leader.finalized_levels import (
+    lacking_members,
+    levels_of_group,
+    without_tasks,
+)
+from assignor.rebalance.leader.group_answers import Answered, answer_group
+from assignor.rebalance.leader.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
+from assignor.rebalance.leader.record_budget import GROUP_RECORD_LIMIT
+from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
+from assignor.rebalance.leader.subscriptions import (
     GroupMember,
     ReadMember,
     previous_standbys,

@@ -9,13 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.errors import LeaderRefused, TaskAssignmentError
-from assignor.rebalance.answer_bytes import GroupRequest, MemberAnswer, Placement, build_answers
-from assignor.rebalance.placing import LeaderKnowledge, Placed, held_by_quarantined
-from assignor.rebalance.record_budget import GroupBudget
-from assignor.rebalance.strategy_attempts import failed_again
-from assignor.rebalance.subscriptions import ReadMember, endpoints_of, previous_tasks
-from assignor.rebalance.threads import assign_threads
-from assignor.rebalance.withholding import Withheld, withhold
+from assignor.rebalance.leader.answer_bytes import (
+    GroupRequest,
+    MemberAnswer,
+    Placement,
+    build_answers,
+)
+from assignor.rebalance.leader.placing import LeaderKnowledge, Placed, held_by_quarantined
+from assignor.rebalance.leader.record_budget import GroupBudget
+from assignor.rebalance.leader.strategy_attempts import failed_again
+from assignor.rebalance.leader.subscriptions import ReadMember, endpoints_of, previous_tasks
+from assignor.rebalance.leader.threads import assign_threads
+from assignor.rebalance.leader.withholding import Withheld, withhold
 from assignor.topology import TaskPlan
 from encoding import TaskId, TopicPartition
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from assignor import LeaderKnowledge, TaskAssignmentError, plan_tasks
-from assignor.rebalance import group_answers as answering
-from assignor.rebalance.answer_bytes import build_answers
-from assignor.rebalance.group_answers import check_answers
+from assignor.rebalance.leader import group_answers as answering
+from assignor.rebalance.leader.answer_bytes import build_answers
+from assignor.rebalance.leader.group_answers import check_answers
 from encoding import TaskId, TopicPartition
 from tests.assignor.rebalance.groups import TOPOLOGY, Group
 
@@ -92,7 +92,7 @@ def test_what_nobody_ran_is_dealt_evenly_meanwhile(monkeypatch):
     def failing(*_, **__):
         raise TaskAssignmentError("no strategy gave a valid assignment")
 
-    monkeypatch.setattr("assignor.rebalance.leader.place_tasks", failing)
+    monkeypatch.setattr("assignor.rebalance.leader.assign.place_tasks", failing)
     ran = set(group.members["a"].held.active)
     group.round("a")
     owners = group.owners()

@@ -16,7 +16,7 @@ from assignor import (
     validate,
 )
 from assignor.placement import LAG_RUNNING
-from assignor.rebalance.strategy_attempts import (
+from assignor.rebalance.leader.strategy_attempts import (
     FIRST_BACKOFF_MS,
     LAST_BACKOFF_MS,
     NO_FAILURES,

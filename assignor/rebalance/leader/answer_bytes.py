@@ -11,7 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.blobs import read_answer, write_answer
-from assignor.rebalance.record_budget import GroupBudget, MemberBytes, fit_group, protocol_bytes
+from assignor.rebalance.leader.record_budget import (
+    GroupBudget,
+    MemberBytes,
+    fit_group,
+    protocol_bytes,
+)
 from assignor.rebalance.routing_view import group_view, host_map, task_sizes
 from assignor.topology import TaskPlan
 from encoding import (

@@ -9,8 +9,8 @@ is ever withheld.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.rebalance.answer_bytes import Placement
-from assignor.rebalance.subscriptions import (
+from assignor.rebalance.leader.answer_bytes import Placement
+from assignor.rebalance.leader.subscriptions import (
     ReadMember,
     owned_by,
     owned_generation,

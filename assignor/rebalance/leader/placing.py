@@ -10,16 +10,21 @@ from dataclasses import dataclass, field
 
 from assignor.config import AssignmentConfig
 from assignor.placement import GroupState, Strategy, TaskAssignment, group_state
-from assignor.rebalance.answer_bytes import Placement
-from assignor.rebalance.strategy_attempts import NO_FAILURES, Attempt, StrategyFailures, attempt
-from assignor.rebalance.subscriptions import (
+from assignor.rebalance.leader.answer_bytes import Placement
+from assignor.rebalance.leader.strategy_attempts import (
+    NO_FAILURES,
+    Attempt,
+    StrategyFailures,
+    attempt,
+)
+from assignor.rebalance.leader.subscriptions import (
     ReadMember,
     clients_of,
     endpoints_of,
     previous_standbys,
     previous_tasks,
 )
-from assignor.rebalance.threads import assign_threads
+from assignor.rebalance.leader.threads import assign_threads
 from assignor.topology import SubtopologyWaits, TaskPlan
 from encoding import TaskId, TopicPartition
 from probing import Content

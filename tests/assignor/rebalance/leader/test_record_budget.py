@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignor.rebalance.record_budget import (
+from assignor.rebalance.leader.record_budget import (
     GROUP_RECORD_LIMIT,
     MemberBytes,
     fit_group,

@@ -1,0 +1,48 @@
+"""Endpoints of members that answer interactive queries: `host:port`, as Kafka reads them."""
+
+import re
+from functools import lru_cache
+
+from assignor.errors import ConfigError
+from encoding import HostInfo, shown
+
+LONGEST_HOST = 255
+"""Characters of a host, as in the DNS."""
+
+HIGHEST_PORT = 65_535
+
+# `Utils.HOST_PORT_PATTERN` of Kafka, with bounds: an optional scheme, IPv6 hosts in brackets.
+_ENDPOINT = re.compile(
+    rf"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]{{1,{LONGEST_HOST}}})\]?:([0-9]{{1,9}})"
+)
+_LONGEST = 2 * LONGEST_HOST
+
+
+@lru_cache(maxsize=4096)  # few endpoints, read again at every rebalance
+def parse_endpoint(endpoint: str) -> HostInfo | None:
+    """Return host and port of `host:port`, or None where a member cannot be reached by it.
+
+    Hosts have up to 255 of the characters that Kafka allows, ports lie between 1 and 65,535. A
+    scheme in front is dropped, as Kafka does: `http://orders-1:80` is port 80 of `orders-1`.
+    """
+    if len(endpoint) > _LONGEST:
+        return None
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None:
+        return None
+    port = int(match[2])
+    return HostInfo(match[1], port) if 1 <= port <= HIGHEST_PORT else None
+
+
+def checked_endpoint(endpoint: str | None) -> str | None:
+    """Return an endpoint that a user gave, which others can read.
+
+    Raises:
+        ConfigError: it is no `host:port`; Kafka refuses it, too.
+    """
+    if endpoint is None or (isinstance(endpoint, str) and parse_endpoint(endpoint) is not None):
+        return endpoint
+    raise ConfigError(
+        f"endpoint={shown(repr(endpoint))} is not host:port: give a host of up to {LONGEST_HOST}"
+        f" characters and a port between 1 and {HIGHEST_PORT}, such as 'orders-1:8080'"
+    )

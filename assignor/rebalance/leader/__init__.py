@@ -1,0 +1,34 @@
+"""The group leader's half of a rebalance: subscriptions in, one answer per member out."""
+
+from assignor.rebalance.leader.answer_bytes import MemberAnswer
+from assignor.rebalance.leader.assign import GroupAnswer, LeaderSettings, assign_group
+from assignor.rebalance.leader.finalized_levels import levels_said, supported_ranges
+from assignor.rebalance.leader.placing import LeaderKnowledge
+from assignor.rebalance.leader.record_budget import (
+    GROUP_RECORD_LIMIT,
+    RECORD_BYTES,
+    MemberBytes,
+    fit_group,
+    protocol_bytes,
+)
+from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
+from assignor.rebalance.leader.subscriptions import GroupMember
+from assignor.rebalance.leader.threads import assign_threads
+
+__all__ = [
+    "GROUP_RECORD_LIMIT",
+    "NO_FAILURES",
+    "RECORD_BYTES",
+    "GroupAnswer",
+    "GroupMember",
+    "LeaderKnowledge",
+    "LeaderSettings",
+    "MemberAnswer",
+    "MemberBytes",
+    "assign_group",
+    "assign_threads",
+    "fit_group",
+    "levels_said",
+    "protocol_bytes",
+    "supported_ranges",
+]

@@ -1,0 +1,35 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from encoding import shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("orders-7", "orders-7"),
+        ("größe 東京", "größe 東京"),
+        ("a\nb\r\tc", "a\\nb\\r\\tc"),
+        ("\x1b]0;owned\x07", "\\x1b]0;owned\\x07"),
+        ("a\u202eb\u2066", "a\\u202eb\\u2066"),
+        ("a\u2028b\u200b", "a\\u2028b\\u200b"),
+        ("\ud800", "\\ud800"),
+        (7, "7"),
+    ],
+)
+def test_what_is_not_printable_is_escaped(text, expected):
+    assert shown(text) == expected
+
+
+def test_a_long_text_is_cut_and_says_so():
+    assert shown("x" * 5000) == f"{'x' * 256}... (5,000 characters)"
+    assert shown("x" * 5000, limit=None) == "x" * 5000
+    assert shown("\n" * 256) == "\\n" * 256
+
+
+@given(st.text(st.characters(), max_size=600))
+def test_one_printable_line_comes_out(text):
+    line = shown(text)
+    assert line.isprintable()
+    assert len(line) <= 256 * len("\\U0010ffff") + 30
