@@ -11,8 +11,10 @@ from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
 from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
 from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
+    NO_CLAIMS,
     NO_FAILURES,
     RECORD_BYTES,
+    ClaimMemory,
     GroupAnswer,
     GroupMember,
     LeaderKnowledge,
@@ -31,8 +33,10 @@ from assignor.rebalance.routing_view import HostMap, Routing
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
+    "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",
+    "ClaimMemory",
     "ConsumerAssignment",
     "ConsumerSubscription",
     "GroupAnswer",

@@ -183,13 +183,14 @@ class TaskOffsetSums:
 
     def running(self) -> "TaskOffsetSums":
         """Only the tasks that are active and running on the member (offset sum -2)."""
-        return self._only(self.sums == RUNNING)
+        return self.only(self.sums == RUNNING)
 
     def not_running(self) -> "TaskOffsetSums":
         """Only the tasks that are not: standbys, warm-ups, state left on disk."""
-        return self._only(self.sums != RUNNING)
+        return self.only(self.sums != RUNNING)
 
-    def _only(self, chosen: npt.NDArray[np.bool_]) -> "TaskOffsetSums":
+    def only(self, chosen: npt.NDArray[np.bool_]) -> "TaskOffsetSums":
+        """The tasks at the places where `chosen` (bool, one entry per task) is true."""
         names = self.names
         if names is not None:
             names = tuple(names[index] for index in np.flatnonzero(chosen).tolist())

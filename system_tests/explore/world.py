@@ -8,6 +8,7 @@ and waits. See `moves` for which orders are told apart.
 from collections.abc import Hashable, Sequence
 from typing import Self
 
+from assignor.rebalance import NO_CLAIMS
 from system_tests.coordinator import CoordinatorConfig, Group, JoinedMember, LeaveGroup
 from system_tests.sim import Pending, World, WorldSetup
 from system_tests.sim.world import (
@@ -65,7 +66,8 @@ class StillWorld(World):
         """Answer the group; what is asked a second time, in other orders of moves, is known.
 
         An answer follows from what the leader sees alone. Names belong to the member ids, and end
-        offsets to the time.
+        offsets to the time. Each leader answers as a new one, without a memory of claims: nobody
+        here claims what it was not given, and states would differ by their past.
         """
         lags = tuple((name, tuple(tasks.items())) for name, tasks in place.lags_before.items())
         program = (behaviour.release.name, behaviour.upgrade_from)
@@ -75,6 +77,7 @@ class StillWorld(World):
         if led is None:
             if len(self.led) >= _KEPT:
                 self.led.clear()
+            place = place._replace(claims=NO_CLAIMS)
             led = self.led[key] = super().lead(behaviour, joined, place)
         return led
 

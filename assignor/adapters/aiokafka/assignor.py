@@ -59,6 +59,9 @@ class _Consumer:
     def has_lost_membership(self) -> bool:
         return bool(getattr(self.coordinator, "generation", 0) == _NO_GENERATION)
 
+    def generation(self) -> int:
+        return int(getattr(self.coordinator, "generation", _NO_GENERATION))
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
         return ()  # eager: all is given up before a member joins
 

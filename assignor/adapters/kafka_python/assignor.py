@@ -50,6 +50,10 @@ class _Consumer:
         known = getattr(self._coordinator, "_generation", None)
         return bool(getattr(known, "generation_id", 0) == _NO_GENERATION)
 
+    def generation(self) -> int:
+        known = getattr(self._coordinator, "_generation", None)
+        return int(getattr(known, "generation_id", _NO_GENERATION))
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
         return tuple(TopicPartition(p.topic, p.partition) for p in self._consumer.assignment())
 

@@ -33,6 +33,9 @@ class ClientPort(Protocol):
     def has_lost_membership(self) -> bool:
         """Whether the group went on without this member."""
 
+    def generation(self) -> int:
+        """Generation of the last join, also while its answers are being decided; -1 if unknown."""
+
     def owned_partitions(self) -> Iterable[TopicPartition]:
         """Partitions that the client has been assigned and not given up."""
 

@@ -22,7 +22,7 @@ from assignor.adapters.membership.options import (
 )
 from assignor.adapters.membership.rejoin_timer import FollowupTimer
 from assignor.adapters.membership.reports import decided, taken
-from assignor.errors import LeaderRefused
+from assignor.errors import LeaderRefused, TaskAssignmentError
 from assignor.observe import (
     AnswerHandled,
     AssignmentFailed,
@@ -33,6 +33,7 @@ from assignor.observe import (
 )
 from assignor.placement import Strategy, sticky
 from assignor.rebalance import (
+    NO_CLAIMS,
     NO_FAILURES,
     GroupMember,
     LeaderKnowledge,
@@ -44,7 +45,7 @@ from assignor.rebalance import (
     assign_group,
 )
 from assignor.topology import Topology
-from encoding import RebalanceError, TaskId, TopicPartition
+from encoding import RebalanceError, TaskId, TopicPartition, shown
 from probing import (
     RebalanceProtocol,
 )
@@ -129,6 +130,8 @@ class SharedAssignor(Following):
         self._offered: tuple[TopicPartition, ...] = ()
         self._lags: Mapping[str, Mapping[TaskId, int]] = {}
         self._failures = NO_FAILURES
+        # Of the last answers that reached the group, and of those that are on their way.
+        self._claims, self._answered = NO_CLAIMS, NO_CLAIMS
         self._error_code = 0
 
     @property
@@ -189,7 +192,19 @@ class SharedAssignor(Following):
             self._observe(AssignmentFailed(why=str(error)))
             self._report(str(error))
             raise
-        self._lags, self._failures = answer.lags, answer.failures
+        except MemoryError:
+            raise
+        except Exception as error:
+            # What stands around the leader failed: the client must hear of it as of any failure.
+            why = (
+                f"the leader failed, {type(error).__name__}: {shown(error)}; the group joins again"
+            )
+            self._observe(AssignmentFailed(why=why))
+            self._report(why)
+            raise TaskAssignmentError(why) from error
+        self._lags, self._failures, self._answered = answer.lags, answer.failures, answer.claims
+        for fault in answer.faults:
+            self._report(fault)
         self._observe(decided(answer, seconds=time.perf_counter() - began_s))
         for warning in answer.warnings:
             _log.warning("%s", warning)
@@ -199,6 +214,7 @@ class SharedAssignor(Following):
         self, partitions: Iterable[tuple[str, int]], user_data: bytes | None, generation: int
     ) -> None:
         """Take the answer of the leader; never raises."""
+        self._claims, self._answered = self._answered, NO_CLAIMS
         self._guarded(
             lambda: self._receive(
                 tuple(TopicPartition(topic, number) for topic, number in partitions),
@@ -221,6 +237,8 @@ class SharedAssignor(Following):
         return LeaderKnowledge(
             lags_before=self._lags,
             failures=self._failures,
+            claims=self._claims,
+            generation=_UNKNOWN_GENERATION if self._client is None else self._client.generation(),
             leader_id=mine[0] if mine else None,
             now_ms=int(time.time() * 1000),
         )

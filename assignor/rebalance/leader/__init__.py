@@ -2,6 +2,7 @@
 
 from assignor.rebalance.leader.answer_bytes import MemberAnswer
 from assignor.rebalance.leader.assign import GroupAnswer, LeaderSettings, assign_group
+from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory
 from assignor.rebalance.leader.finalized_levels import levels_said, supported_ranges
 from assignor.rebalance.leader.placing import LeaderKnowledge
 from assignor.rebalance.leader.record_budget import (
@@ -17,8 +18,10 @@ from assignor.rebalance.leader.threads import assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
+    "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",
+    "ClaimMemory",
     "GroupAnswer",
     "GroupMember",
     "LeaderKnowledge",

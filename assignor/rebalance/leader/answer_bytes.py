@@ -138,9 +138,11 @@ def _finished(
     form: ViewForm,
     forms: ViewForms | None,
 ) -> MemberAnswer:
-    """An answer with its view, decoded once more."""
+    """An answer with its routing as far as there is room for it, decoded once more."""
     native = request.natives.get(member)
-    if forms is not None and native is not None and form is not ViewForm.NONE:
+    if draft.assignment.partitions_by_host and form is ViewForm.NONE:
+        draft = _without_hosts(draft)
+    elif forms is not None and native is not None and form is not ViewForm.NONE:
         draft = _with_view(draft, form, forms.bytes_of(form, native.held))
     _check(member, draft, request.known_versions)
     return draft
@@ -156,6 +158,15 @@ class _Shared:
     sizes: tuple[int, ...]
     topics: tuple[str, ...]
     source_counts: Mapping[str, int]
+    saved_by_version: dict[int, int] = field(default_factory=dict)
+
+    def host_bytes(self, draft: MemberAnswer) -> int:
+        """What Kafka's host maps take in an answer; the same in every answer of a version."""
+        version = draft.assignment.version
+        if version not in self.saved_by_version:
+            bare = len(_without_hosts(draft).user_data)
+            self.saved_by_version[version] = len(draft.user_data) - bare
+        return self.saved_by_version[version]
 
 
 def _share(request: GroupRequest) -> _Shared:
@@ -266,6 +277,8 @@ def _bytes_of(
         best = choose_view_form(forms, native.held)
         view = len(forms.bytes_of(best, native.held))
         by_form[best] = size + view + _KEY_AND_LENGTH
+    elif draft.assignment.partitions_by_host:
+        by_form = {ViewForm.FULL: size, ViewForm.NONE: size - shared.host_bytes(draft)}
     return MemberBytes(
         member_id=member,
         subscription=request.subscription_bytes[member],
@@ -290,6 +303,18 @@ def _with_view(draft: MemberAnswer, form: ViewForm, data: bytes) -> MemberAnswer
         case ViewForm.NONE:
             return draft
     assignment = replace(draft.assignment, native=native)
+    return replace(draft, assignment=assignment, user_data=write_answer(assignment))
+
+
+def _without_hosts(draft: MemberAnswer) -> MemberAnswer:
+    """An answer in Kafka's layout without host maps, as during version probing.
+
+    JVM members take that for "not known yet" and do not ask again; KAFKA-9568 is about maps that
+    name others only.
+    """
+    assignment = replace(
+        draft.assignment, partitions_by_host=_NO_HOSTS, standby_partitions_by_host=_NO_HOSTS
+    )
     return replace(draft, assignment=assignment, user_data=write_answer(assignment))
 
 

@@ -1,16 +1,18 @@
 """The group leader's half of a rebalance: subscriptions in, one answer per member out.
 
 A pure function: metadata, end offsets and settings are handed in. The *version* of the answers is
-decided by `probing`, the *tasks* by a strategy; this module joins the two, and it never lets one
-member's bytes hurt another: what cannot be decoded is quarantined, keeps what the consumer protocol
-says it owns, and is reported.
+decided by `probing`, the *tasks* by a strategy; this module joins the two. One member's bytes hurt
+no other member: what they say is cut down to what can be (`boundary`), a member whose bytes cannot
+be decoded is quarantined and reported, what members claim to own is believed for a few rebalances
+(`claims`), and whatever a step raises nevertheless is traced to the member that causes it
+(`suspects`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.config import AssignmentConfig
-from assignor.errors import LeaderRefused
+from assignor.errors import LeaderRefused, TaskAssignmentError
 from assignor.placement import Strategy, sticky
 from assignor.rebalance.leader.answer_bytes import (
     GroupRequest,
@@ -18,6 +20,8 @@ from assignor.rebalance.leader.answer_bytes import (
     NativeMember,
     Placement,
 )
+from assignor.rebalance.leader.boundary import Bounds, read_member
+from assignor.rebalance.leader.claims import NO_CLAIMS, ClaimMemory, Claims, judge_claims
 from assignor.rebalance.leader.finalized_levels import (
     lacking_members,
     levels_of_group,
@@ -32,12 +36,12 @@ from assignor.rebalance.leader.subscriptions import (
     ReadMember,
     previous_standbys,
     previous_tasks,
-    read_member,
     versions_of,
     wants_shutdown,
 )
+from assignor.rebalance.leader.suspects import without_suspects
 from assignor.topology import Subtopology, TaskPlan, plan_tasks, without_subtopologies
-from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference
+from encoding import AssignorError, TaskId, TopicPartition, View, ViewReference, shown
 from probing import (
     EARLIEST_NATIVE_VERSION,
     Content,
@@ -81,6 +85,9 @@ class GroupAnswer:
         withheld: member id -> partitions that it waits for until their owners give them up.
         moved_tasks: active tasks that leave the process they ran on.
         lags: process id -> lags, to be handed in as `LeaderKnowledge.lags_before` next time.
+        claims: to be handed in as `LeaderKnowledge.claims` next time, if this answer was delivered
+            and this leader leads the next generation, too.
+        faults: what the leader failed at and how it went on: defects, to be reported as errors.
         failures: of the strategy, to be handed in as `LeaderKnowledge.failures` next time; the
             leader's own answer asks for a follow-up rebalance when it is time to try again.
     """
@@ -94,6 +101,8 @@ class GroupAnswer:
     withheld: Mapping[str, tuple[TopicPartition, ...]]
     failures: StrategyFailures = NO_FAILURES
     moved_tasks: int = 0
+    claims: ClaimMemory = NO_CLAIMS
+    faults: tuple[str, ...] = ()
 
 
 NOTHING_KNOWN = LeaderKnowledge()
@@ -120,8 +129,48 @@ def assign_group(
         LeaderRefused: a leader of this release dies of the group's versions, as Kafka's did.
         TaskAssignmentError: the topology does not fit the partition counts.
     """
-    read = [read_member(member, settings.release) for member in sorted(members, key=_by_id)]
-    levels = levels_of_group(settings.release, read, knowledge.levels)
+    plan = plan_tasks(settings.subtopologies, partition_counts)
+    call = _Call(
+        settings=settings,
+        members=tuple(sorted(members, key=_by_id)),
+        plan=plan,
+        knowledge=knowledge,
+        held_view=held_view,
+    )
+    if not settings.release.is_native:
+        return _assigned(call, {})
+    answer, fault = without_suspects(
+        lambda suspects: _assigned(call, suspects),
+        [one.member_id for one in call.members if one.member_id != knowledge.leader_id],
+        otherwise=lambda why: _assigned(call, {}, keeps_because=why),
+    )
+    return replace(answer, faults=(fault,)) if fault else answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """The arguments of `assign_group`, with the plan that follows from them."""
+
+    settings: LeaderSettings
+    members: tuple[GroupMember, ...]
+    plan: TaskPlan
+    knowledge: LeaderKnowledge
+    held_view: View | None
+
+
+def _assigned(call: _Call, suspects: Mapping[str, str], *, keeps_because: str = "") -> GroupAnswer:
+    """The answers of a generation.
+
+    Args:
+        call: the group.
+        suspects: member id -> why its bytes are not used, whatever they say.
+        keeps_because: why the strategy is not asked, and tasks stay where they run; empty: it is.
+    """
+    settings, knowledge = call.settings, call.knowledge
+    bounds = Bounds(plan=call.plan, generation=knowledge.generation, suspects=suspects)
+    read = [read_member(member, settings.release, bounds) for member in call.members]
+    group_levels = levels_of_group(settings.release, read, knowledge.levels)
+    levels = group_levels.levels
     decision = decide_answers(
         settings.release, [versions_of(one) for one in read], level=protocol_level(levels)
     )
@@ -132,48 +181,64 @@ def assign_group(
     natives, joined = _natives(settings.release, read), _joined(read)
     lacking = lacking_members(read, levels)
     decision = without_tasks(decision, lacking.keys())
+    doubts = [warning for one in read for warning in one.warnings]
     read = [one for one in read if one.member.member_id not in lacking]
-    plan = plan_tasks(settings.subtopologies, partition_counts)
-    waiting = _waiting(read, plan, knowledge)
-    plan = without_subtopologies(plan, waiting)
+    waiting = _waiting(read, call.plan, knowledge)
+    plan = without_subtopologies(call.plan, waiting)
     quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
+    memory = knowledge.claims if settings.release.is_native else NO_CLAIMS
     request = GroupRequest(
         decision=decision,
         plan=plan,
         natives=natives,
-        subscription_bytes={m.member_id: len(m.user_data) for m in members},
+        subscription_bytes={m.member_id: len(m.user_data) for m in call.members},
         known_versions=settings.release.readable_versions,
-        held_view=held_view,
+        held_view=call.held_view,
         limit=settings.group_record_limit,
         levels=levels,
     )
-    answered = _answer(settings, read, request, knowledge)
+    claims = judge_claims(read, plan, memory)
+    answered = _answer(call, read, request, claims, keeps_because)
     return GroupAnswer(
         answers=answered.answers,
         decision=decision,
         quarantined=quarantined,
         joined=joined,
-        warnings=(*_gaps(plan, waiting, quarantined, lacking), *answered.warnings),
+        warnings=(
+            *_gaps(plan, waiting, quarantined, lacking),
+            *doubts,
+            *group_levels.warnings,
+            *claims.warnings,
+            *answered.warnings,
+        ),
         lags=answered.placed.lags,
         withheld=answered.withheld,
         failures=answered.placed.failures,
         moved_tasks=_moved(read, plan, answered.placed.placement),
+        claims=answered.claims,
     )
 
 
 def _answer(
-    settings: LeaderSettings,
+    call: _Call,
     read: Sequence[ReadMember],
     request: GroupRequest,
-    knowledge: LeaderKnowledge,
+    claims: Claims,
+    keeps_because: str,
 ) -> Answered:
+    def place() -> Placed:
+        if keeps_because:
+            raise TaskAssignmentError(keeps_because)
+        return _placed(call, read, request, claims)
+
     return answer_group(
         request,
         read,
-        lambda: _placed(settings, read, request.plan, request.decision, knowledge),
-        withholds=_withholds(settings.release),
-        checks=settings.release.is_native,
-        knowledge=knowledge,
+        place,
+        withholds=_withholds(call.settings.release),
+        checks=call.settings.release.is_native,
+        knowledge=call.knowledge,
+        claims=claims,
     )
 
 
@@ -212,8 +277,8 @@ def _gaps(
     """What the operator should hear of topics, subtopologies and members that are left out."""
     told = [f"partition count of {topic} is not known yet" for topic in plan.unknown_topics]
     told += [f"subtopology {part} waits: {why}" for part, why in sorted(waiting.items())]
-    told += [f"quarantined {member}: {why}" for member, why in sorted(quarantined.items())]
-    return told + [f"{member} gets no tasks: {why}" for member, why in lacking.items()]
+    told += [f"quarantined {shown(m)}: {shown(why)}" for m, why in sorted(quarantined.items())]
+    return told + [f"{shown(member)} gets no tasks: {why}" for member, why in lacking.items()]
 
 
 def _joined(read: Sequence[ReadMember]) -> tuple[tuple[str, int, int], ...]:
@@ -225,13 +290,10 @@ def _joined(read: Sequence[ReadMember]) -> tuple[tuple[str, int, int], ...]:
 
 
 def _placed(
-    settings: LeaderSettings,
-    read: Sequence[ReadMember],
-    plan: TaskPlan,
-    decision: LeaderDecision,
-    knowledge: LeaderKnowledge,
+    call: _Call, read: Sequence[ReadMember], request: GroupRequest, claims: Claims
 ) -> Placed:
     """Tasks by the strategy, or as old leaders kept them while a future member was there."""
+    decision, plan = request.decision, request.plan
     content = {a.member_id: a.content for a in decision.answers}
     readable = content.keys() - set(decision.quarantined_members)
     if any(content[member] is Content.PREVIOUS for member in readable):
@@ -239,10 +301,11 @@ def _placed(
     return place_tasks(
         read,
         plan,
-        strategy=settings.strategy,
-        config=settings.config,
+        strategy=call.settings.strategy,
+        config=call.settings.config,
         quarantined=frozenset(decision.quarantined_members),
-        knowledge=knowledge,
+        knowledge=call.knowledge,
+        claims=claims,
     )
 
 

@@ -5,17 +5,26 @@ a leader that was told late, or by a stale broker, is corrected.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from assignor.rebalance.leader.subscriptions import ReadMember
-from encoding import NativeSubscription
+from encoding import NativeSubscription, shown
 from probing import Content, LeaderDecision, Release, member_ranges
-from probing.features import UNKNOWN_LEVELS, FeatureError, FinalizedLevels, group_levels
+from probing.features import UNKNOWN_LEVELS, FeatureError, FinalizedLevels, newest_levels
+
+_LISTED = 3
+LONGEST_NAME = 255
+MOST_FEATURES = 100
+HIGHEST_EPOCH = 2**62
 
 
 def levels_said(levels: Mapping[str, int], epoch: int) -> FinalizedLevels:
     """The levels that a peer names; what cannot be, counts as not said."""
+    if epoch >= HIGHEST_EPOCH or len(levels) > MOST_FEATURES:
+        return UNKNOWN_LEVELS
+    if any(len(name) > LONGEST_NAME for name in levels):
+        return UNKNOWN_LEVELS
     try:
         return FinalizedLevels(levels=levels, epoch=epoch)
     except FeatureError:
@@ -28,10 +37,26 @@ def supported_ranges(versions: tuple[int, ...]) -> Mapping[str, tuple[int, int]]
     return {name: (row.min, row.max) for name, row in member_ranges(versions).items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLevels:
+    """The levels that the group goes by from now on.
+
+    Attributes:
+        levels: the newest that are believed.
+        warnings: who names newer ones that are not.
+    """
+
+    levels: FinalizedLevels
+    warnings: tuple[str, ...] = ()
+
+
 def levels_of_group(
     release: Release, read: Sequence[ReadMember], known: FinalizedLevels
-) -> FinalizedLevels:
+) -> GroupLevels:
     """The levels that a leader of ours answers with; a JVM leader knows nothing of them.
+
+    Levels that one member alone names, newer than what the leader knows, count only if every
+    member supports them: so nobody waits for what one member says.
 
     Args:
         release: the leader's.
@@ -39,9 +64,33 @@ def levels_of_group(
         known: the newest levels that the leader has heard of.
     """
     if not release.is_native:
-        return UNKNOWN_LEVELS
-    natives = [one.native for one in read if one.native is not None]
-    return group_levels(known, [levels_said(n.adopted_levels, n.adopted_epoch) for n in natives])
+        return GroupLevels(levels=UNKNOWN_LEVELS)
+    natives = {one.member.member_id: one.native for one in read if one.native is not None}
+    named: dict[FinalizedLevels, list[str]] = {}
+    for member, native in sorted(natives.items()):
+        levels = levels_said(native.adopted_levels, native.adopted_epoch)
+        if levels.epoch > known.epoch:
+            named.setdefault(levels, []).append(member)
+        elif levels == UNKNOWN_LEVELS and native.adopted_levels:
+            named.setdefault(UNKNOWN_LEVELS, []).append(member)
+    believed, warnings = [known], []
+    for levels, members in named.items():
+        lacking = [m for m, native in natives.items() if _lacks(native, levels)]
+        if levels != UNKNOWN_LEVELS and (len(members) > 1 or not lacking):
+            believed.append(levels)
+        else:
+            warnings += [_doubt(member, natives[member], lacking) for member in members]
+    return GroupLevels(levels=newest_levels(believed), warnings=tuple(warnings))
+
+
+def _doubt(member: str, native: NativeSubscription, lacking: Sequence[str]) -> str:
+    features = ", ".join(map(shown, sorted(native.adopted_levels)[:_LISTED]))
+    why = f"{len(lacking)} members do not support them" if lacking else "they cannot be"
+    return (
+        f"member {shown(member)} alone names finalized levels of epoch {native.adopted_epoch}"
+        f" ({features}), and {why}: they are ignored; if they are right, let a second member or the"
+        " leader learn them"
+    )
 
 
 def lacking_members(read: Sequence[ReadMember], levels: FinalizedLevels) -> dict[str, str]:
@@ -69,5 +118,5 @@ def _lacks(native: NativeSubscription, levels: FinalizedLevels) -> str:
         lowest, highest = native.feature_ranges.get(feature, (0, 0))
         if not lowest <= level <= highest:
             supported = f"{lowest} to {highest}" if highest else "nothing of it"
-            return f"{feature} is finalized at {level}, and it supports {supported}"
+            return f"{shown(feature)} is finalized at {level}, and it supports {supported}"
     return ""

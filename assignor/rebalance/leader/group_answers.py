@@ -5,7 +5,7 @@ together before any is sent; where they break a rule, or where there is no place
 where they ran, the operator is told, and the leader looks again after a back-off.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.errors import LeaderRefused, TaskAssignmentError
@@ -15,6 +15,7 @@ from assignor.rebalance.leader.answer_bytes import (
     Placement,
     build_answers,
 )
+from assignor.rebalance.leader.claims import ClaimMemory, Claims
 from assignor.rebalance.leader.placing import LeaderKnowledge, Placed, held_by_quarantined
 from assignor.rebalance.leader.record_budget import GroupBudget
 from assignor.rebalance.leader.strategy_attempts import failed_again
@@ -34,12 +35,14 @@ class Answered:
         budget: what became of the routing view.
         placed: where the tasks are.
         withheld: member id -> partitions that it waits for.
+        claims: to be remembered.
     """
 
     answers: Mapping[str, MemberAnswer]
     budget: GroupBudget
     placed: Placed
     withheld: Mapping[str, tuple[TopicPartition, ...]]
+    claims: ClaimMemory
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -55,6 +58,7 @@ def answer_group(
     withholds: bool,
     checks: bool,
     knowledge: LeaderKnowledge,
+    claims: Claims,
 ) -> Answered:
     """Place and answer; where that fails, keep tasks where they ran.
 
@@ -65,39 +69,57 @@ def answer_group(
         withholds: tasks that cooperative members own are held back until they give them up.
         checks: of a leader of ours; the rules of old leaders gave tasks twice.
         knowledge: when to look again, and who is the leader.
+        claims: which of the members' claims are believed.
 
     Raises:
         LeaderRefused: an emulated leader dies of the group.
         TaskAssignmentError: the plan of before cannot be answered with either.
     """
+
+    def answered(placed: Placed) -> Answered:
+        safe = Withheld(placement=placed.placement, partitions_by_member={}, tasks=frozenset())
+        if withholds:
+            safe = withhold(
+                read, request.plan, placed.placement, claims=claims, now_ms=knowledge.now_ms
+            )
+        return _answered(request, placed, safe, claims, checks=checks)
+
     try:
-        return _answered(request, read, place(), withholds=withholds, checks=checks)
+        return answered(place())
     except LeaderRefused:
         raise
     except TaskAssignmentError as error:
         if not checks:
             raise
-        kept = kept_where_it_ran(read, request, knowledge, why=str(error))
-    return _answered(request, read, kept, withholds=withholds, checks=checks)
+        why = str(error)
+    return answered(kept_where_it_ran(read, request, knowledge, claims, why=why))
 
 
 def _answered(
-    request: GroupRequest,
-    read: Sequence[ReadMember],
-    placed: Placed,
-    *,
-    withholds: bool,
-    checks: bool,
+    request: GroupRequest, placed: Placed, safe: Withheld, claims: Claims, *, checks: bool
 ) -> Answered:
-    safe = Withheld(placement=placed.placement, partitions_by_member={})
-    if withholds:
-        safe = withhold(read, request.plan, placed.placement)
     answers, budget = build_answers(replace(request, placement=safe.placement))
     if checks:
         check_answers(answers, request.plan)
+    given = {
+        task: member
+        for member, answer in answers.items()
+        for task in _tasks_of(answer, request.plan)
+    }
     return Answered(
-        answers=answers, budget=budget, placed=placed, withheld=safe.partitions_by_member
+        answers=answers,
+        budget=budget,
+        placed=placed,
+        withheld=safe.partitions_by_member,
+        claims=claims.remembered(given, safe.tasks | placed.frozen, request.plan),
     )
+
+
+def _tasks_of(answer: MemberAnswer, plan: TaskPlan) -> Iterable[TaskId]:
+    """The tasks that a member is given; by partitions where its answer names no tasks."""
+    if answer.assignment.active_tasks:
+        return answer.assignment.active_tasks
+    return {plan.task_by_partition[p] for p in answer.partitions if p in plan.task_by_partition}
 
 
 def check_answers(answers: Mapping[str, MemberAnswer], plan: TaskPlan) -> None:
@@ -136,21 +158,29 @@ def _named(partition: TopicPartition) -> str:
 
 
 def kept_where_it_ran(
-    read: Sequence[ReadMember], request: GroupRequest, knowledge: LeaderKnowledge, *, why: str
+    read: Sequence[ReadMember],
+    request: GroupRequest,
+    knowledge: LeaderKnowledge,
+    claims: Claims,
+    *,
+    why: str,
 ) -> Placed:
     """Every task on the member that ran it; what nobody ran is dealt evenly, without standbys."""
     plan, quarantined = request.plan, frozenset(request.decision.quarantined_members)
-    held, frozen = held_by_quarantined(read, plan, quarantined)
+    held = held_by_quarantined(read, plan, quarantined, claims)
+    frozen = held.tasks
     able = [one for one in read if one.member.member_id not in quarantined]
     ran = {
         task: one.member.member_id
         for one in reversed(able)
         for task in previous_tasks(one, plan.task_by_partition)
-        if task in plan.partitions_by_task and task not in frozen
+        if task in plan.partitions_by_task
+        and task not in frozen
+        and claims.is_believed(one.member.member_id, task)
     }
-    active: dict[str, tuple[TaskId, ...]] = {}
+    active: dict[str, list[TaskId]] = {}
     for task, member in ran.items():
-        active[member] = (*active.get(member, ()), task)
+        active.setdefault(member, []).append(task)
     rest = sorted(plan.partitions_by_task.keys() - ran.keys() - frozen)
     names = [one.member.member_id for one in able]
     load = {name: len(active.get(name, ())) for name in names}
@@ -164,10 +194,14 @@ def kept_where_it_ran(
             active_by_member={
                 name: tuple(sorted((*active.get(name, ()), *dealt.get(name, ())))) for name in names
             },
-            partitions_by_member=held,
+            partitions_by_member=held.partitions_by_member,
             endpoint_by_member=endpoints_of(able),
             next_rebalance_ms=look,
         ),
-        warnings=(f"{why}; nothing of it was sent, and tasks stay where they ran",),
+        warnings=(
+            f"{why}; nothing of it was sent, and tasks stay where they ran",
+            *held.warnings,
+        ),
+        frozen=frozen,
         failures=failures,
     )

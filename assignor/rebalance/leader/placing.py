@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from assignor.config import AssignmentConfig
 from assignor.placement import GroupState, Strategy, TaskAssignment, group_state
 from assignor.rebalance.leader.answer_bytes import Placement
+from assignor.rebalance.leader.boundary import UNKNOWN_GENERATION
+from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
 from assignor.rebalance.leader.strategy_attempts import (
     NO_FAILURES,
     Attempt,
@@ -26,19 +28,24 @@ from assignor.rebalance.leader.subscriptions import (
 )
 from assignor.rebalance.leader.threads import assign_threads
 from assignor.topology import SubtopologyWaits, TaskPlan
-from encoding import TaskId, TopicPartition
+from encoding import TaskId, TopicPartition, shown
 from probing import Content
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
+_LISTED = 3
 _TasksByMember = dict[str, tuple[TaskId, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A placement, what is to be said of it, and what to remember for the next one."""
+    """A placement, what is to be said of it, and what to remember for the next one.
+
+    `frozen` are the tasks of which a quarantined member keeps partitions.
+    """
 
     placement: Placement
     warnings: tuple[str, ...] = ()
+    frozen: frozenset[TaskId] = frozenset()
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     failures: StrategyFailures = NO_FAILURES
 
@@ -57,6 +64,9 @@ class LeaderKnowledge:
             corrects it (KIP-584).
         leader_id: member id of this leader; its answer carries the time of the next look.
         now_ms: epoch milliseconds.
+        claims: what this leader gave to whom, and for whom it withheld tasks; as of the answer
+            before, if it led the generation before, else without anything.
+        generation: of this rebalance; -1 where the client does not say.
         waits: subtopology id -> why its tasks cannot be handed out; tasks that ran already go on,
             unless the subtopology is refused.
     """
@@ -67,6 +77,8 @@ class LeaderKnowledge:
     levels: FinalizedLevels = UNKNOWN_LEVELS
     leader_id: str | None = None
     now_ms: int = 0
+    claims: ClaimMemory = NO_CLAIMS
+    generation: int = UNKNOWN_GENERATION
     waits: Mapping[int, SubtopologyWaits] = field(default_factory=dict)
 
 
@@ -78,78 +90,122 @@ def place_tasks(
     config: AssignmentConfig,
     quarantined: frozenset[str],
     knowledge: LeaderKnowledge,
+    claims: Claims,
 ) -> Placed:
     """Tasks to clients by the strategy, then to threads; what a quarantined member owns stays.
 
     Args:
         read: every member of the generation.
         plan: all tasks.
-        strategy: places tasks on clients; where it fails they stay, and it is asked again later.
-        config: settings for the strategy.
+        strategy, config: place tasks on clients; where that fails they stay until it is tried again.
         quarantined: ids of members whose bytes cannot be read or believed.
         knowledge: what the leader knows besides.
+        claims: which of the members' claims are believed.
 
     Raises:
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
-    task_by_partition = plan.task_by_partition
-    held_back, frozen = held_by_quarantined(read, plan, quarantined)
-    read = [one for one in read if one.member.member_id not in quarantined]
+    kept = held_by_quarantined(read, plan, quarantined, claims)
+    able = [one for one in read if one.member.member_id not in quarantined]
     clients = clients_of(
-        read, task_by_partition, knowledge.end_offset_sums or {}, knowledge.lags_before
+        able,
+        plan.task_by_partition,
+        knowledge.end_offset_sums or {},
+        knowledge.lags_before,
+        claims.ignored,
     )
     if not clients:
-        return Placed(
-            placement=Placement(partitions_by_member=held_back), failures=knowledge.failures
-        )
+        placement = Placement(partitions_by_member=kept.partitions_by_member)
+        failures, warnings = knowledge.failures, kept.warnings
+        return Placed(placement=placement, failures=failures, warnings=warnings, frozen=kept.tasks)
     state = group_state(
-        tasks=plan.partitions_by_task.keys() - frozen,
+        tasks=plan.partitions_by_task.keys() - kept.tasks,
         stateful_tasks=plan.stateful_tasks,
         clients=clients,
         config=config,
         end_offset_sums=knowledge.end_offset_sums,
     )
     tried = attempt(strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms)
-    active, standby, warmup = _by_thread(read, state, tried.assignment, task_by_partition)
+    active, standby, warmup = _by_thread(able, state, tried.assignment, plan.task_by_partition)
     return Placed(
         placement=Placement(
             active_by_member=active,
             standby_by_member=standby,
             warmup_by_member=warmup,
-            partitions_by_member=held_back,
-            endpoint_by_member=endpoints_of(read),
-            next_rebalance_ms=_next_look(tried, config, knowledge),
+            partitions_by_member=kept.partitions_by_member,
+            endpoint_by_member=endpoints_of(able),
+            next_rebalance_ms=_next_look(tried, config, knowledge, kept.tasks),
         ),
-        warnings=(*state.warnings, *tried.assignment.warnings, *tried.warnings),
+        warnings=(*state.warnings, *tried.assignment.warnings, *tried.warnings, *kept.warnings),
+        frozen=kept.tasks,
         lags={client.process_id: dict(client.lags) for client in clients},
         failures=tried.failures,
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptByQuarantined:
+    """What members keep whose bytes cannot be read.
+
+    Attributes:
+        partitions_by_member: of believed claims, by member id; one entry for each of them.
+        tasks: those that nobody else can be given therefore.
+        warnings: of tasks that nobody can run, since such a member has a part of their inputs.
+    """
+
+    partitions_by_member: Mapping[str, tuple[TopicPartition, ...]]
+    tasks: frozenset[TaskId]
+    warnings: tuple[str, ...]
+
+
 def held_by_quarantined(
-    read: Sequence[ReadMember], plan: TaskPlan, quarantined: AbstractSet[str]
-) -> tuple[dict[str, tuple[TopicPartition, ...]], set[TaskId]]:
-    """Partitions that members with unreadable bytes keep, by member id, and the tasks of those."""
-    held = {
-        one.member.member_id: one.member.owned_partitions or ()
-        for one in read
-        if one.member.member_id in quarantined
-    }
-    kept = [p for partitions in held.values() for p in partitions]
-    return held, {plan.task_by_partition[p] for p in kept if p in plan.task_by_partition}
+    read: Sequence[ReadMember], plan: TaskPlan, quarantined: AbstractSet[str], claims: Claims
+) -> KeptByQuarantined:
+    """Partitions that members with unreadable bytes keep, as far as they are believed."""
+    kept: dict[str, tuple[TopicPartition, ...]] = {}
+    frozen: set[TaskId] = set()
+    warnings: list[str] = []
+    for one in read:
+        member = one.member.member_id
+        if member not in quarantined:
+            continue
+        owned = [
+            p
+            for p in one.member.owned_partitions or ()
+            if p in plan.task_by_partition and claims.is_believed(member, plan.task_by_partition[p])
+        ]
+        kept[member] = tuple(owned)
+        tasks = sorted({plan.task_by_partition[p] for p in owned})
+        halves = [t for t in tasks if not set(plan.partitions_by_task[t]) <= set(owned)]
+        frozen.update(tasks)
+        if halves:
+            warnings.append(
+                f"nobody runs {', '.join(map(str, halves[:_LISTED]))} ({len(halves)} tasks): the"
+                f" quarantined member {shown(member)} owns a part of their inputs"
+            )
+    return KeptByQuarantined(
+        partitions_by_member=kept, tasks=frozenset(frozen), warnings=tuple(warnings)
+    )
 
 
 def _next_look(
-    tried: Attempt, config: AssignmentConfig, knowledge: LeaderKnowledge
+    tried: Attempt,
+    config: AssignmentConfig,
+    knowledge: LeaderKnowledge,
+    frozen: AbstractSet[TaskId],
 ) -> dict[str, int]:
     """When the leader asks for a follow-up rebalance, if at all."""
     if knowledge.leader_id is None:
         return {}
+    looks = []
+    if frozen:
+        wait_ms = knowledge.claims.backoff_ms(frozen) or FIRST_BACKOFF_MS
+        looks.append(knowledge.now_ms + wait_ms)
     if tried.failures.count:
-        return {knowledge.leader_id: tried.failures.retry_at_ms}
-    if tried.assignment.followup:
-        return {knowledge.leader_id: knowledge.now_ms + config.probing_rebalance_interval_ms}
-    return {}
+        looks.append(tried.failures.retry_at_ms)
+    elif tried.assignment.followup:
+        looks.append(knowledge.now_ms + config.probing_rebalance_interval_ms)
+    return {knowledge.leader_id: min(looks)} if looks else {}
 
 
 def _by_thread(

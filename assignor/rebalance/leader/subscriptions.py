@@ -1,20 +1,15 @@
-"""What the subscriptions of a group say: read, grouped by process, never trusted.
-
-Bytes that cannot be decoded are a value here too, with the reason, so that one member's bytes hurt
-nobody else.
-"""
+"""What the subscriptions of a group say, as they come out of the boundary: grouped by process."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
-from assignor.rebalance.blobs import read_subscription
 from assignor.topology import TaskPlan
 from encoding import (
     RUNNING,
     UNKNOWN_OFFSET_SUM,
     AssignorError,
-    DecodeError,
     FutureSubscription,
     NativeSubscription,
     Subscription,
@@ -27,7 +22,6 @@ from probing import (
     UNKNOWN_VERSION,
     MemberVersions,
     RebalanceProtocol,
-    Release,
 )
 from probing.features import ASSIGNMENT_PROTOCOL
 
@@ -58,11 +52,15 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadMember:
-    """A member with what its bytes said: a subscription, a future one, or a reason why neither."""
+    """A member with what its bytes said: a subscription, a future one, or a reason why neither.
+
+    `boundary.read_member` makes it; everything in it is about tasks and partitions of the plan.
+    """
 
     member: GroupMember
     subscription: Subscription | FutureSubscription | None
     unreadable: str = ""
+    warnings: tuple[str, ...] = ()
 
     @property
     def client(self) -> str:
@@ -84,15 +82,6 @@ class ReadMember:
     def native(self) -> NativeSubscription | None:
         """What a native member says beyond Kafka's fields, where it can be read."""
         return self.subscription.native if isinstance(self.subscription, Subscription) else None
-
-
-def read_member(member: GroupMember, release: Release) -> ReadMember:
-    """Decode a member's blob as `release` would; never raises."""
-    try:
-        value = read_subscription(member.user_data, release.readable_versions)
-    except DecodeError as error:
-        return ReadMember(member=member, subscription=None, unreadable=str(error))
-    return ReadMember(member=member, subscription=value)
 
 
 def versions_of(one: ReadMember) -> MemberVersions:
@@ -142,6 +131,18 @@ def previous_tasks(
     return owned
 
 
+def native_partitions(native: NativeSubscription, plan: TaskPlan) -> tuple[TopicPartition, ...]:
+    """Partitions that a native member lists as its own; of topics of the plan only.
+
+    A range of two thousand million partitions takes six bytes, so it is cut before it is listed.
+    """
+    return tuple(
+        TopicPartition(topic, number)
+        for topic, start, stop in native.owned_partitions
+        for number in range(max(0, start), min(stop, plan.partition_counts.get(topic, 0)))
+    )
+
+
 def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
     """Partitions that a cooperative member has not given up (KIP-429).
 
@@ -153,12 +154,7 @@ def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
         return one.member.owned_partitions
     value, native = one.subscription, one.native
     if native is not None:
-        # A peer may claim two thousand million partitions in six bytes.
-        return tuple(
-            TopicPartition(topic, number)
-            for topic, start, stop in native.owned_partitions
-            for number in range(max(0, start), min(stop, plan.partition_counts.get(topic, 0)))
-        )
+        return native_partitions(native, plan)
     if not isinstance(value, Subscription) or one.supported < _COOPERATIVE_SINCE:
         return ()
     inputs = plan.partitions_by_task
@@ -168,31 +164,6 @@ def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
 def owned_generation(one: ReadMember) -> int:
     """The generation in which a member got its tasks; -1 where it does not say."""
     return _UNKNOWN_GENERATION if one.native is None else one.native.owned_generation
-
-
-def outdated_claims(
-    read: Sequence[ReadMember], task_by_partition: Mapping[TopicPartition, TaskId]
-) -> Mapping[str, set[TaskId]]:
-    """Member id -> tasks that it says it ran, and that another got in a later generation.
-
-    A member that missed a rebalance still names the tasks that it had before. Only members that say
-    in which generation they got them can be told apart; the others are believed.
-    """
-    generations = {owned_generation(one) for one in read} - {_UNKNOWN_GENERATION}
-    if len(generations) < 2:  # noqa: PLR2004 two generations, so that one can be older
-        return {}
-    latest: dict[TaskId, int] = {}
-    for one in read:
-        for task in previous_tasks(one, task_by_partition):
-            latest[task] = max(latest.get(task, _UNKNOWN_GENERATION), owned_generation(one))
-    return {
-        one.member.member_id: {
-            task
-            for task in previous_tasks(one, task_by_partition)
-            if _UNKNOWN_GENERATION < owned_generation(one) < latest[task]
-        }
-        for one in read
-    }
 
 
 def previous_standbys(one: ReadMember) -> tuple[TaskId, ...]:
@@ -206,6 +177,7 @@ def clients_of(
     task_by_partition: Mapping[TopicPartition, TaskId],
     end_offset_sums: Mapping[TaskId, int],
     lags_before: Mapping[str, Mapping[TaskId, int]],
+    ignored: Mapping[str, AbstractSet[TaskId]],
 ) -> list[ClientInput]:
     """Merge the members of each process into one client.
 
@@ -214,8 +186,8 @@ def clients_of(
         task_by_partition: what the consumer protocol says they own is said in partitions.
         end_offset_sums: of the tasks; a lag is the distance to it.
         lags_before: process id -> lags at the rebalance before.
+        ignored: member id -> tasks that it says it ran, and that another runs now.
     """
-    outdated = outdated_claims(read, task_by_partition)
     parts: dict[str, list[ReadMember]] = {}
     for one in read:
         parts.setdefault(one.client, []).append(one)
@@ -225,7 +197,7 @@ def clients_of(
         lags: dict[TaskId, int] = {}
         tags: tuple[tuple[str, str], ...] = ()
         for one in group:
-            active |= previous_tasks(one, task_by_partition) - outdated.get(
+            active |= previous_tasks(one, task_by_partition) - ignored.get(
                 one.member.member_id, set()
             )
             if isinstance(one.subscription, Subscription):
@@ -250,7 +222,8 @@ def _lag(offset_sum: int, end: int | None) -> int:
         return LAG_RUNNING
     if offset_sum == UNKNOWN_OFFSET_SUM or end is None:
         return LAG_UNKNOWN
-    return max(0, end - offset_sum)
+    # Other numbers below 0 are no offsets: the copy lacks everything.
+    return max(0, end - max(0, offset_sum))
 
 
 def endpoints_of(read: Sequence[ReadMember]) -> dict[str, str]:

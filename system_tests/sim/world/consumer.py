@@ -122,6 +122,7 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
                     now_ms=world.now_ms,
                     end_offset_sums=world.end_offset_sums(),
                     lags_before=thread.lags,
+                    claims=thread.claims,
                     names=world.names,
                 ),
             )
@@ -131,7 +132,7 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
         world.record(led.happening)
         thread.followup_remembered = led.remembers_followup
         thread.led_supported = led.lowest_supported
-        thread.lags = led.lags
+        thread.lags, thread.answered = led.lags, led.claims
         assignments = led.assignments
     request = SyncGroup(
         group_id=GROUP,

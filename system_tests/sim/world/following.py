@@ -8,6 +8,7 @@ How a member of a release forces a rebalance is in `behaviour`: by leaving and j
 from collections.abc import Iterable
 
 from assignor import Received
+from assignor.rebalance import NO_CLAIMS
 from encoding import TaskId
 from probing import (
     FOLLOWUP_RULES,
@@ -49,6 +50,7 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
     except WireError as error:
         world.fail(thread, f"the answer is no assignment: {error}")
         return
+    thread.claims, thread.answered = thread.answered, NO_CLAIMS
     before, used_before = thread.owned, thread.streams.state.used_version
     copies = thread.streams.held.standby
     given = tuple(p for p in before if p not in partitions)

@@ -21,6 +21,7 @@ from assignor import (
     assign_group,
     find_strategy,
 )
+from assignor.rebalance import ClaimMemory
 from encoding import TaskId, TopicPartition
 from probing import Content, Release
 from system_tests.coordinator import JoinedMember
@@ -62,6 +63,7 @@ class Led(NamedTuple):
     remembers_followup: bool
     lowest_supported: int
     lags: Mapping[str, Mapping[TaskId, int]]
+    claims: ClaimMemory
     happening: Answered
 
 
@@ -92,6 +94,7 @@ class LeaderPlace(NamedTuple):
         now_ms: the simulated time.
         end_offset_sums: of each task, as the leader's admin client reads them.
         lags_before: process id -> lags, as this leader saw them the last time.
+        claims: what the leader remembers of its answer before.
         names: member id -> thread, for the trace.
     """
 
@@ -101,6 +104,7 @@ class LeaderPlace(NamedTuple):
     now_ms: int
     end_offset_sums: Mapping[TaskId, int]
     lags_before: Mapping[str, Mapping[TaskId, int]]
+    claims: ClaimMemory
     names: Mapping[str, str]
 
 
@@ -136,6 +140,8 @@ def lead(
             end_offset_sums=place.end_offset_sums,
             lags_before=place.lags_before,
             leader_id=place.member_id,
+            claims=place.claims,
+            generation=place.generation,
             now_ms=place.now_ms,
         ),
     )
@@ -148,6 +154,7 @@ def lead(
         remembers_followup=behaviour.followup_in_memory and any(answer.withheld.values()),
         lowest_supported=answer.decision.lowest_supported_version,
         lags=answer.lags,
+        claims=answer.claims,
         happening=_happening(behaviour, answer, parts, place),
     )
 

@@ -11,6 +11,7 @@ from typing import Self
 from uuid import UUID
 
 from assignor import MemberIdentity, StreamsMember, Subtopology
+from assignor.rebalance import NO_CLAIMS, ClaimMemory
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
 from system_tests.sim.events import Cause
@@ -46,6 +47,8 @@ class StreamThread:
         led_supported: the lowest version supported in the group that it leads, until it takes its
             own answer; None for everybody else.
         lags: process id -> lags, as it saw them when it led last.
+        claims: what it remembers of its answer, if it led its last generation; answered: of the
+            answer that is on its way.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
         asked: its last JoinGroup, sent again once it has a member id (KIP-394).
@@ -71,6 +74,8 @@ class StreamThread:
     followup_remembered: bool = False
     led_supported: int | None = None
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
+    claims: ClaimMemory = NO_CLAIMS
+    answered: ClaimMemory = NO_CLAIMS
     followup: int = 0
     request: int = 0
     sent_copy: int = 0
@@ -144,6 +149,7 @@ class StreamThread:
         self.followup_remembered = False
         self.led_supported = None
         self.lags = {}
+        self.claims = self.answered = NO_CLAIMS
         self.followup += 1
         self.request += 1
         self.asked = None

@@ -90,6 +90,7 @@ class Group:
             held_view=self.members[leader].view,
             knowledge=knowledge or self.knowledge(leader),
         )
+        assert self.last.faults == ()
         return {
             name: member.receive(
                 self.last.answers[name].partitions, self.last.answers[name].user_data, now_ms=0

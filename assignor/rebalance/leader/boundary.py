@@ -1,0 +1,132 @@
+"""Where the values of a member become values that the leader works with.
+
+Bytes that cannot be decoded are a value here too, with the reason. What can be decoded is cut down
+to what can be: tasks and partitions to the plan, offsets to what an offset can be, generations and
+epochs to those that the group can have reached, endpoints to those that a client can connect to.
+Columns are cut before objects are made of them, so that a blob costs no more than its bytes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from assignor.rebalance.blobs import read_subscription
+from assignor.rebalance.endpoints import parse_endpoint
+from assignor.rebalance.leader.subscriptions import GroupMember, ReadMember, native_partitions
+from assignor.rebalance.routing_view import task_sizes
+from assignor.topology import TaskPlan
+from encoding import (
+    DecodeError,
+    NativeSubscription,
+    Subscription,
+    TaskOffsetSums,
+    TopicPartition,
+    shown,
+)
+from probing import Release
+
+UNKNOWN_GENERATION = -1
+HIGHEST_EPOCH = 2**62
+"""Of a routing view; one that is counted up from here always fits its field."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What a subscription of this group can be about.
+
+    Attributes:
+        plan: all tasks.
+        generation: of the rebalance that is being decided; -1 where the client does not say. What
+            a member owns it got in an earlier one.
+        suspects: member id -> why its subscription is not used, whatever it says.
+    """
+
+    plan: TaskPlan
+    generation: int = UNKNOWN_GENERATION
+    suspects: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def sizes(self) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+        """Tasks of each subtopology, by its id."""
+        return np.array(task_sizes(self.plan.partitions_by_task), np.int64)
+
+
+def read_member(member: GroupMember, release: Release, bounds: Bounds) -> ReadMember:
+    """Decode a member's blob as `release` would, and cut it down to what can be; never raises."""
+    member = replace(member, owned_partitions=_known(member.owned_partitions, bounds.plan))
+    suspected = bounds.suspects.get(member.member_id)
+    if suspected is not None:
+        return ReadMember(member=member, subscription=None, unreadable=suspected)
+    try:
+        value = read_subscription(member.user_data, release.readable_versions)
+    except DecodeError as error:
+        return ReadMember(member=member, subscription=None, unreadable=str(error))
+    if not isinstance(value, Subscription):
+        return ReadMember(member=member, subscription=value)
+    return _bounded(member, value, bounds)
+
+
+def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMember:
+    """The subscription with nothing in it that cannot be."""
+    sums = _planned(value.task_offset_sums, bounds)
+    if sums is not value.task_offset_sums:
+        value = replace(value, task_offset_sums=sums)
+    warnings: tuple[str, ...] = ()
+    if value.user_endpoint and parse_endpoint(value.user_endpoint) is None:
+        warning = (
+            f"member {shown(member.member_id)} gives the endpoint {shown(value.user_endpoint)!r},"
+            " which is not host:port: nobody is told of it; correct its configuration"
+        )
+        warnings = (warning,)
+        value = replace(value, user_endpoint=None)
+    if value.native is not None:
+        believed = _native(value.native, bounds)
+        if believed is not value.native:
+            value = replace(value, native=believed)
+        listed = native_partitions(believed, bounds.plan)
+        owned = member.owned_partitions or ()
+        both = tuple(sorted({*owned} & {*listed}))
+        # Of some clients only one of the two lists is seen.
+        if owned and listed and not len(both) == len(listed) == len(owned):
+            why = (
+                f"contradicts itself: the consumer protocol says that it owns"
+                f" {len(owned)} partitions, its own bytes name {len(listed)}, and"
+                f" {len(both)} are in both"
+            )
+            member = replace(member, owned_partitions=both)
+            return ReadMember(member=member, subscription=None, unreadable=why)
+    return ReadMember(member=member, subscription=value, warnings=warnings)
+
+
+def _planned(sums: TaskOffsetSums, bounds: Bounds) -> TaskOffsetSums:
+    """Only the tasks that the plan has."""
+    if not len(sums):
+        return sums
+    sizes = bounds.sizes
+    within = (sums.subtopologies >= 0) & (sums.subtopologies < len(sizes))
+    if len(sizes):
+        places = np.where(within, sums.subtopologies, 0)
+        within &= (sums.partitions >= 0) & (sums.partitions < sizes[places])
+    if sums.names is not None:
+        within &= np.array([name is None for name in sums.names])
+    return sums if within.all() else sums.only(within)
+
+
+def _native(value: NativeSubscription, bounds: Bounds) -> NativeSubscription:
+    """The native fields without a generation or an epoch that the group cannot have reached."""
+    if bounds.generation >= 0 and value.owned_generation >= bounds.generation:
+        value = replace(value, owned_generation=UNKNOWN_GENERATION)
+    if value.view_epoch >= HIGHEST_EPOCH:
+        value = replace(value, view_epoch=-1, view_checksum=0)
+    return value
+
+
+def _known(
+    owned: Iterable[TopicPartition] | None, plan: TaskPlan
+) -> tuple[TopicPartition, ...] | None:
+    """Only the partitions that a task reads, each once."""
+    if not owned:
+        return None if owned is None else ()
+    return tuple(dict.fromkeys(p for p in owned if p in plan.task_by_partition))

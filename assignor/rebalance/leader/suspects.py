@@ -1,0 +1,118 @@
+"""The leader's last line of defence: which member makes a step fail, and how to go on without it.
+
+What a member says is cut down before anything works with it. Whatever a step raises nevertheless
+must not keep the others from their tasks: the leader answers again with the bytes of some members
+left aside, until it has found whose they are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from assignor.errors import LeaderRefused, TaskAssignmentError
+from encoding import shown
+
+MOST_ATTEMPTS = 64
+_LISTED = 5
+
+
+Answer = TypeVar("Answer")
+Suspects = Mapping[str, str]
+
+
+def without_suspects(
+    answer: Callable[[Suspects], Answer],
+    members: Sequence[str],
+    *,
+    otherwise: Callable[[str], Answer],
+) -> tuple[Answer, str]:
+    """Answer a group; where a step fails, answer it without the bytes of those that cause it.
+
+    Returns the answer and what failed on the way to it, a sentence; empty when nothing did.
+
+    Args:
+        answer: makes the answers, given member id -> why that member's bytes are left aside.
+        members: whom to suspect; the leader itself is none of them.
+        otherwise: makes the answers without a strategy, given a reason: for a failure that no
+            member causes.
+
+    Raises:
+        LeaderRefused: an emulated leader dies of the group.
+        TaskAssignmentError: nothing that can be sent was found.
+        MemoryError: passes, as everything that is no `Exception`.
+    """
+    try:
+        return answer({}), ""
+    except (LeaderRefused, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 a defect of ours must not stop the group
+        first = error
+    failure = f"{type(first).__name__}: {shown(first)}"
+    found = _find(answer, tuple(members), failure)
+    if found is not None:
+        suspects, answered = found
+        listed = ", ".join(map(shown, suspects[:_LISTED]))
+        more = f" and {len(suspects) - _LISTED} more" if len(suspects) > _LISTED else ""
+        fault = (
+            f"the leader failed at what member {listed}{more} wrote ({failure}): it is quarantined,"
+            " and the others go on; this is a defect, please report it with that member's bytes"
+        )
+        return answered, fault
+    if isinstance(first, TaskAssignmentError):
+        raise first
+    fault = f"the leader failed ({failure}): this is a defect, please report it"
+    try:
+        return otherwise(fault), fault
+    except (LeaderRefused, MemoryError):
+        raise
+    except Exception:  # noqa: BLE001 the first error is the cause
+        raise TaskAssignmentError(f"{fault}; nothing is sent, the group joins again") from first
+
+
+def _find(
+    answer: Callable[[Suspects], Answer], members: tuple[str, ...], failure: str
+) -> tuple[tuple[str, ...], Answer] | None:
+    """The fewest members found without whose bytes there is an answer, and that answer.
+
+    A failure that goes with most members' bytes is the leader's own: then none are found.
+    """
+    attempts = 0
+    works: dict[frozenset[str], Answer | None] = {}
+
+    def answered(left_out: frozenset[str]) -> Answer | None:
+        nonlocal attempts
+        if left_out not in works:
+            attempts += 1
+            works[left_out] = _attempt(answer, left_out, failure)
+        return works[left_out]
+
+    def search(among: tuple[str, ...], base: frozenset[str]) -> frozenset[str]:
+        """Those among the members that must be left out besides `base`; all of them suffice."""
+        if len(among) == 1 or attempts >= MOST_ATTEMPTS:
+            return frozenset(among)
+        half = len(among) // 2
+        left, right = among[:half], among[half:]
+        for part in (left, right):
+            if answered(base | set(part)) is not None:
+                return search(part, base)
+        culprits = search(left, base | set(right))
+        return culprits | search(right, base | culprits)
+
+    if not members or answered(frozenset(members)) is None:
+        return None
+    culprits = search(members, frozenset())
+    if len(members) > 2 and 2 * len(culprits) > len(members):  # noqa: PLR2004 a majority of several
+        return None  # it is not what a member wrote
+    found = answered(culprits)
+    return None if found is None else (tuple(sorted(culprits)), found)
+
+
+def _attempt(
+    answer: Callable[[Suspects], Answer], left_out: frozenset[str], failure: str
+) -> Answer | None:
+    why = f"the leader fails at what it wrote: {failure}"
+    try:
+        return answer(dict.fromkeys(sorted(left_out), why))
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 the search goes on with others left out
+        return None
