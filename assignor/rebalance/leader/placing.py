@@ -97,7 +97,8 @@ def place_tasks(
     Args:
         read: every member of the generation.
         plan: all tasks.
-        strategy, config: place tasks on clients; where that fails they stay until it is tried again.
+        strategy: places tasks on clients; where it fails they stay, and it is asked again later.
+        config: settings for the strategy.
         quarantined: ids of members whose bytes cannot be read or believed.
         knowledge: what the leader knows besides.
         claims: which of the members' claims are believed.
