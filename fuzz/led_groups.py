@@ -1,0 +1,169 @@
+"""What has to hold for a leader of ours whatever one member of its group writes.
+
+The first bytes of an input choose the group: how many honest members there are, of which kind, how
+the hostile member's claims reach the leader; the rest is the hostile member's subscription. The
+leader answers three generations in a row, with what it remembers, and every honest member keeps all
+tasks that it can have.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from assignor import (
+    AssignmentConfig,
+    GroupAnswer,
+    GroupMember,
+    LeaderKnowledge,
+    LeaderSettings,
+    MemberIdentity,
+    StreamsMember,
+    Topology,
+    assign_group,
+    find_strategy,
+)
+from encoding import TaskId, TopicPartition, decode_subscription
+from fuzz.corpus import Seed
+from fuzz.promises import expect
+from probing import find_release
+
+HOSTILE = "x"
+GENERATIONS = 3
+PARTITIONS = 4
+_HEAD = 4
+_KINDS = ("native", "3.9", "2.4")
+_STRATEGIES = ("sticky", "high_availability", "kafka_high_availability", "fallback_prior")
+_TOPOLOGY = (
+    Topology()
+    .add_source("left", topics=["left"])
+    .add_source("right", topics=["right"])
+    .add_processor("join", parents=["left", "right"])
+    .add_state_store("store", processors=["join"])
+)
+_SUBTOPOLOGIES = _TOPOLOGY.subtopologies("app")
+TASKS = frozenset(TaskId(0, partition) for partition in range(PARTITIONS))
+_TOPICS = ("left", "right")
+_COUNTS = dict.fromkeys(_TOPICS, PARTITIONS)
+_ENDS = dict.fromkeys(TASKS, 1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The group of an input."""
+
+    honest: int
+    kinds: tuple[str, ...]
+    strategy: str
+    cooperative: bool
+    claims: str  # what the consumer protocol shows of the hostile member: all, some, none, hidden
+    blob: bytes
+
+
+def chosen(data: bytes) -> Chosen:
+    """Read an input; missing bytes are zeros."""
+    head = data[:_HEAD].ljust(_HEAD, b"\0")
+    honest = 1 + head[0] % 4
+    kinds = tuple(_KINDS[(head[1] >> (2 * n)) % len(_KINDS)] for n in range(honest))
+    return Chosen(
+        honest=honest,
+        kinds=("native", *kinds[1:]),
+        strategy=_STRATEGIES[head[2] % len(_STRATEGIES)],
+        cooperative=bool(head[3] & 1),
+        claims=("none", "all", "some", "hidden")[head[3] >> 1 & 3],
+        blob=data[_HEAD:],
+    )
+
+
+def lead_any_group(data: bytes) -> None:
+    """Lead a group with a hostile member.
+
+    Raises:
+        Finding: an honest member lost what it could have; any other exception is one as well.
+    """
+    group = chosen(data)
+    honest = {f"m{n}": _member(kind, n) for n, kind in enumerate(group.kinds)}
+    settings = _settings(group.strategy)
+    claims = LeaderKnowledge().claims
+    for generation in range(1, GENERATIONS + 1):
+        blobs = [_written(name, m, group, generation) for name, m in honest.items()]
+        blobs.append(_hostile(group))
+        answer = assign_group(
+            settings,
+            blobs,
+            _COUNTS,
+            knowledge=LeaderKnowledge(
+                end_offset_sums=_ENDS,
+                leader_id="m0",
+                now_ms=1_000,
+                claims=claims,
+                generation=generation,
+            ),
+            held_view=honest["m0"].view,
+        )
+        _check(answer, group, generation)
+        for name, member in honest.items():
+            one = answer.answers[name]
+            received = member.receive(one.partitions, one.user_data, now_ms=1_000)
+            expect(not received.failure, f"{name} cannot follow its answer: {received.failure}")
+        claims = answer.claims
+
+
+def _check(answer: GroupAnswer, group: Chosen, generation: int) -> None:
+    expect(answer.faults == (), f"the leader does not fail: {answer.faults}")
+    owners: dict[TopicPartition, str] = {}
+    for name, one in answer.answers.items():
+        for partition in one.partitions:
+            expect(partition not in owners, f"{partition} goes to one member")
+            owners[partition] = name
+    reads = {p for p in owners if p.topic in _TOPICS and 0 <= p.partition < PARTITIONS}
+    expect(reads == owners.keys(), "only partitions of the topology are given")
+    size = sum(len(one.user_data) for one in answer.answers.values())
+    expect(size < 6_000 * len(answer.answers), f"answers stay small: {size} bytes")
+    expect(all(w.isprintable() for w in answer.warnings), "warnings are printable lines")
+    waits = answer.withheld or any(HOSTILE in why for why in answer.warnings)
+    stops = answer.decision.error_code  # any member may ask the whole application to stop
+    if not waits and not stops and group.claims in {"none", "hidden"} and not group.cooperative:
+        expect(len(owners) == 2 * PARTITIONS, f"every task has an owner in {generation}")
+
+
+def _written(name: str, member: StreamsMember, group: Chosen, generation: int) -> GroupMember:
+    owned: tuple[TopicPartition, ...] = ()
+    if group.cooperative:
+        owned = tuple(sorted(p for inputs in member.held.active.values() for p in inputs))
+    data = member.subscription(owned_partitions=owned, owned_generation=generation - 1)[1]
+    return GroupMember(member_id=name, user_data=data, owned_partitions=owned)
+
+
+def _hostile(group: Chosen) -> GroupMember:
+    everything = tuple(TopicPartition(t, p) for t in _TOPICS for p in range(PARTITIONS))
+    owned = {"none": (), "all": everything, "some": everything[1:6:2], "hidden": None}
+    return GroupMember(
+        member_id=HOSTILE, user_data=group.blob, owned_partitions=owned[group.claims]
+    )
+
+
+def _member(kind: str, number: int) -> StreamsMember:
+    identity = MemberIdentity(process_id=UUID(int=number + 1), user_endpoint=f"host-{number}:80")
+    return StreamsMember(find_release(kind), identity, subtopologies=_SUBTOPOLOGIES)
+
+
+@lru_cache
+def _settings(strategy: str) -> LeaderSettings:
+    return LeaderSettings(
+        release=find_release("native"),
+        subtopologies=_SUBTOPOLOGIES,
+        config=AssignmentConfig(num_standby_replicas=1),
+        strategy=find_strategy(strategy),
+    )
+
+
+def led_seeds() -> Iterator[Seed]:
+    """Groups of every kind, with an honest member's bytes in the place of the hostile one's."""
+    for number, kind in enumerate((*_KINDS, "1.1", "4.0")):
+        member = _member(kind, 9)
+        for round_ in range(2):
+            data = member.subscription({TaskId(0, 1): 900})[1]
+            decode_subscription(data)
+            head = bytes((number, 0b100100 + number, number, number * 2 + round_))
+            yield Seed("led_group", f"{kind} {round_}", head + data)
