@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from encoding import TopicPartition, ViewForm
+from encoding import TopicPartition, ViewForm, shown
 
 GROUP_RECORD_LIMIT = 1_048_588
 """Bytes of a group's record on a broker with default settings."""
@@ -135,7 +135,8 @@ def fit_group(
         total = _step_down(by_id, forms, form, total=total, limit=limit)
     warning = ""
     if wanted > limit:
-        warning = _sentence(started, forms, wanted=wanted, total=total, limit=limit)
+        largest = max(members, key=lambda one: (one.subscription, one.member_id))
+        warning = _sentence(started, forms, largest, wanted=wanted, total=total, limit=limit)
     return GroupBudget(
         form_by_member=forms, wanted=wanted, total=total, limit=limit, warning=warning
     )
@@ -175,6 +176,7 @@ def _first_form(member: MemberBytes) -> ViewForm:
 def _sentence(
     started: Mapping[str, ViewForm],
     forms: Mapping[str, ViewForm],
+    largest: MemberBytes,
     *,
     wanted: int,
     total: int,
@@ -199,7 +201,8 @@ def _sentence(
     without = f"; {'; '.join(said)}" if said else ""
     return (
         f"{need}{without}, which leaves {total:,} bytes, still too many: the broker will refuse"
-        " the group; raise its message.max.bytes or run fewer members"
+        " the group; raise its message.max.bytes or run fewer members; the largest subscription is"
+        f" that of {shown(largest.member_id)}, {largest.subscription:,} bytes"
     )
 
 
