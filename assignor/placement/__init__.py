@@ -19,7 +19,6 @@ from assignor.placement.state import (
     TaskAssignment,
     group_state,
     lag_warnings,
-    validate,
 )
 from assignor.placement.strategies import (
     STRATEGIES,
@@ -29,6 +28,7 @@ from assignor.placement.strategies import (
     named_strategy,
     run_strategy,
 )
+from assignor.placement.validation import type_name, validate
 
 __all__ = [
     "LAG_RUNNING",
@@ -63,6 +63,7 @@ __all__ = [
     "target_actives",
     "targets",
     "thread_bands",
+    "type_name",
     "validate",
     "with_rack_costs",
 ]
