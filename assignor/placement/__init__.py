@@ -28,7 +28,7 @@ from assignor.placement.strategies import (
     named_strategy,
     run_strategy,
 )
-from assignor.placement.validation import type_name, validate
+from assignor.placement.validation import error_line, validate
 
 __all__ = [
     "LAG_RUNNING",
@@ -46,6 +46,7 @@ __all__ = [
     "TaskAssignment",
     "actives_now",
     "default_standbys",
+    "error_line",
     "fallback_prior",
     "find_strategy",
     "group_state",
@@ -63,7 +64,6 @@ __all__ = [
     "target_actives",
     "targets",
     "thread_bands",
-    "type_name",
     "validate",
     "with_rack_costs",
 ]

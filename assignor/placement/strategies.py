@@ -15,7 +15,7 @@ from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment
-from assignor.placement.validation import plain, type_name, validate
+from assignor.placement.validation import error_line, plain, type_name, validate
 from encoding import shown
 
 # name -> (module, attribute): a strategy is imported when it is asked for.
@@ -66,7 +66,7 @@ def named_strategy(name: str) -> Strategy:
         raise ConfigError(shown(error)) from None
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ConfigError(
-            f"module {shown(module)} cannot be imported, {_raised(error)}; mend it"
+            f"module {shown(module)} cannot be imported, {error_line(error)}; mend it"
         ) from error
     if not callable(found):
         raise ConfigError(
@@ -92,7 +92,7 @@ def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
         raise
     except (Exception, SystemExit) as error:  # a user's strategy may raise anything
         raise TaskAssignmentError(
-            f"strategy {_name_of(strategy)} failed, {_raised(error)}"
+            f"strategy {_name_of(strategy)} failed, {error_line(error)}"
         ) from error
     wrong = validate(state, assignment)
     if wrong:
@@ -110,15 +110,6 @@ def _name_of(strategy: Strategy) -> str:
     except Exception:  # noqa: BLE001 a user's callable may have any attributes
         name = None
     return shown(name) if type(name) is str else type_name(strategy)
-
-
-def _raised(error: BaseException) -> str:
-    """An exception on one printable line, also one that cannot say what it is."""
-    try:
-        text = shown(error)
-    except (Exception, SystemExit):  # noqa: BLE001 an exception of the user's may raise another
-        text = ""
-    return f"{type_name(error)}: {text}" if text else type_name(error)
 
 
 def identity(state: GroupState) -> TaskAssignment:

@@ -44,6 +44,15 @@ def type_name(value: object) -> str:
     return shown(_NAME.__get__(type(value)))
 
 
+def error_line(error: BaseException) -> str:
+    """The type and text of an exception on one printable line, also where it has no text."""
+    try:
+        text = shown(error)
+    except (Exception, SystemExit):  # noqa: BLE001 a user's exception may raise another one
+        text = ""
+    return f"{type_name(error)}: {text}" if text else type_name(error)
+
+
 def _wrong_types(given: object) -> tuple[str, ...]:
     """What is not of its declared type; the first such field only."""
     if type(given) is not TaskAssignment:
