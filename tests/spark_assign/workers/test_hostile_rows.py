@@ -23,7 +23,7 @@ PROBLEM = {
         "num.standby.replicas": 1,
         "max.warmup.replicas": 2,
         "acceptable.recovery.lag": 10,
-        "probing.rebalance.interval.ms": 60_000,
+        "probing_rebalance_interval_ms": 60_000,
         "rack.aware.assignment.strategy": "min_traffic",
         "rack.aware.assignment.traffic_cost": 10,
         "rack.aware.assignment.non_overlap_cost": 1,
