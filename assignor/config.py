@@ -9,6 +9,7 @@ import difflib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from math import inf
 from typing import Any
 
 from assignor.errors import ConfigError
@@ -62,8 +63,13 @@ class AssignmentConfig:
         )
 
 
-def _is_int(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+_INT, _LONG = 2**31 - 1, 2**63 - 1  # Java's largest, and so Kafka's
+
+
+def _is_int(least: int, most: float = inf) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    )
 
 
 def _is_cost(value: object) -> bool:
@@ -79,10 +85,13 @@ def _are_tags(value: object) -> bool:
 
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "num_standby_replicas": ("a whole number, 0 or more", _is_int(0)),
-    "acceptable_recovery_lag": ("a whole number of offsets, 0 or more", _is_int(0)),
-    "max_warmup_replicas": ("a whole number, 1 or more", _is_int(1)),
-    "probing_rebalance_interval_ms": ("milliseconds, 60000 or more", _is_int(60_000)),
+    "num_standby_replicas": (f"a whole number, 0 to {_INT}", _is_int(0, _INT)),
+    "acceptable_recovery_lag": (f"a whole number of offsets, 0 to {_LONG}", _is_int(0, _LONG)),
+    "max_warmup_replicas": (f"a whole number, 1 to {_INT}", _is_int(1, _INT)),
+    "probing_rebalance_interval_ms": (
+        f"milliseconds, 60000 to {_LONG}",
+        _is_int(60_000, _LONG),
+    ),
     "rack_aware_assignment_strategy": (
         f"one of {', '.join(_STRATEGIES)}",
         _STRATEGIES.__contains__,

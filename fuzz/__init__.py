@@ -1,5 +1,6 @@
-"""Coverage-guided fuzzing of `encoding`: what is promised about bytes, and inputs that try it.
+"""Coverage-guided fuzzing of foreign bytes: what is promised about them, and inputs that try it.
 
-`targets` says what has to hold and needs no fuzzer; `fuzz_encoding` drives it with atheris;
-`corpus/` holds the seeds, as text; `findings/` (not in git) what a run found.
+`targets` says what has to hold of `encoding`, `group_row` of a line with a group; neither needs a
+fuzzer. `fuzz_encoding` drives them with atheris; `corpus/` holds the seeds, as text; `findings/`
+(not in git) what a run found.
 """

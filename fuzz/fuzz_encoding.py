@@ -83,8 +83,8 @@ def fuzz(flags: list[str]) -> None:
     """Run libFuzzer in this process; it ends the process. Flags and folders are libFuzzer's."""
     import atheris  # noqa: PLC0415 only here, so that inputs can be replayed without it
 
-    with atheris.instrument_imports(include=["encoding"]):
-        import fuzz.targets  # noqa: F401, PLC0415 imports encoding, instrumented
+    with atheris.instrument_imports(include=["encoding", "assignor.problems"]):
+        import fuzz.targets  # noqa: F401, PLC0415 imports these, instrumented
     from fuzz.mutator import mutate  # noqa: PLC0415 imports encoding, after that
 
     def one_input(data: bytes) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from assignor.config import AssignmentConfig
 from assignor.explain.facts import Facts
-from assignor.placement import LAG_UNKNOWN, NOBODY, GroupState, IntArray, Strategy
+from assignor.placement import LAG_UNKNOWN, NOBODY, GroupState, IntArray, Strategy, run_strategy
 
 _NEAREST = 3
 
@@ -43,7 +43,7 @@ def changes(facts: Facts, task: int, strategy: Strategy) -> list[Change]:
     found = []
     now, held = facts.active[task], set(facts.copies.get(task, ()))
     for condition, state in _tries(facts, task):
-        answer = strategy(state)
+        answer = run_strategy(state, strategy)
         active = int(answer.active[task])
         started = sorted({c for t, c in answer.standbys if t == task} - held - {now})
         if active != now:

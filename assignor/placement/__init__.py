@@ -19,7 +19,6 @@ from assignor.placement.state import (
     TaskAssignment,
     group_state,
     lag_warnings,
-    validate,
 )
 from assignor.placement.strategies import (
     STRATEGIES,
@@ -29,6 +28,7 @@ from assignor.placement.strategies import (
     named_strategy,
     run_strategy,
 )
+from assignor.placement.validation import error_line, validate
 
 __all__ = [
     "LAG_RUNNING",
@@ -46,6 +46,7 @@ __all__ = [
     "TaskAssignment",
     "actives_now",
     "default_standbys",
+    "error_line",
     "fallback_prior",
     "find_strategy",
     "group_state",

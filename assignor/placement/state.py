@@ -7,7 +7,7 @@ nothing here is of size T x C.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, pairwise
 from typing import Any
 
@@ -122,6 +122,14 @@ class GroupState:
         """The group with other copies, in rows as `copy_rows` has them, and with other columns."""
         return replace(self, **_copy_columns(rows, len(self.tasks)), **changes)
 
+    def read_only(self) -> "GroupState":
+        """The same group in arrays of its own that cannot be written into; O(T + N)."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        arrays: dict[str, Any] = {
+            name: _locked(one) for name, one in values.items() if isinstance(one, np.ndarray)
+        }
+        return replace(self, **arrays)
+
     def is_caught_up(self) -> BoolArray:
         """Bool [N]: whether each reported copy is within the acceptable recovery lag.
 
@@ -208,6 +216,13 @@ def group_state(
     )
     warnings += lag_warnings(state)
     return replace(state, warnings=tuple(warnings)) if warnings else state
+
+
+def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    own = array.copy()
+    own.flags.writeable = False
+    # A view: unlike the owner of the memory, it cannot be made writable again.
+    return own.view()
 
 
 def lag_warnings(state: GroupState) -> tuple[str, ...]:
@@ -307,39 +322,3 @@ def _check_clients(ordered: list[ClientInput]) -> None:
                     f"client {client.process_id} reports lag {lag} for task {task}; "
                     "lags are 0 or more"
                 )
-
-
-def validate(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
-    """Every rule that the assignment breaks, as sentences; empty when it is valid.
-
-    Checks that each task has exactly one active client that exists (KIP-924's own validation
-    misses a forgotten task), and that standbys are of known stateful tasks, on known clients, at
-    most one copy of a task a client.
-    """
-    total, clients = len(state.tasks), len(state.clients)
-    if assignment.active.shape != (total,):
-        return (f"active has shape {assignment.active.shape}, but there are {total} tasks",)
-    kinds = {type(number) for pair in assignment.standbys for number in pair}
-    strange_kinds = sorted(
-        kind.__name__ for kind in kinds if not issubclass(kind, int | np.integer)
-    )
-    if not np.issubdtype(assignment.active.dtype, np.integer) or strange_kinds:
-        found = ", ".join([str(assignment.active.dtype), *strange_kinds])
-        return (f"tasks and clients are given as {found}; give whole numbers",)
-    nowhere = np.flatnonzero((assignment.active < 0) | (assignment.active >= clients))
-    problems = [f"task {state.tasks[index]} has no active client" for index in nowhere.tolist()]
-    seen = set()
-    stateful, active = state.stateful.tolist(), assignment.active.tolist()
-    for task, client in assignment.standbys:
-        if not (0 <= task < total and 0 <= client < clients):
-            problems.append(
-                f"standby ({task}, {client}) names a task or client that does not exist"
-            )
-        elif not stateful[task]:
-            problems.append(f"standby of {state.tasks[task]}, which has no state")
-        elif active[task] == client or (task, client) in seen:
-            problems.append(f"{state.clients[client]} holds two copies of {state.tasks[task]}")
-        seen.add((task, client))
-    strange = sorted(set(assignment.warmups) - seen)
-    problems += [f"warm-up {pair} is not among the standbys" for pair in strange[:3]]
-    return tuple(problems)

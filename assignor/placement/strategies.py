@@ -1,7 +1,7 @@
 """Strategies by name, and helpers for strategies of your own.
 
 A strategy is any callable from a `GroupState` to a `TaskAssignment`; it may be passed wherever a
-name is expected. What it answers is checked by `validate` before anybody hears of it.
+name is expected. `run_strategy` calls it, and checks its answer by `validate` before it is used.
 """
 
 import difflib
@@ -11,11 +11,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assignor.errors import ConfigError
+from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
 from assignor.placement.standbys import target_standbys
-from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment, validate
-from encoding import RebalanceError
+from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment
+from assignor.placement.validation import error_line, plain, type_name, validate
+from encoding import shown
 
 # name -> (module, attribute): a strategy is imported when it is asked for.
 STRATEGIES = MappingProxyType(
@@ -38,7 +39,7 @@ def find_strategy(name: str) -> Strategy:
     if entry is None:
         near = difflib.get_close_matches(name, sorted(STRATEGIES), n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(STRATEGIES))}"
-        raise ConfigError(f"unknown strategy {name!r}; {hint}")
+        raise ConfigError(f"unknown strategy '{shown(name)}'; {hint}")
     strategy: Strategy = getattr(importlib.import_module(entry[0]), entry[1])
     return strategy
 
@@ -48,38 +49,67 @@ def named_strategy(name: str) -> Strategy:
 
     Raises:
         ConfigError: there is none of that name, no such module, or it cannot be called.
+        MemoryError, KeyboardInterrupt, GeneratorExit: raised while the module was imported.
     """
     if ":" not in name:
         return find_strategy(name)
     module, _, attribute = name.partition(":")
+    if not module or not attribute or module.startswith("."):
+        raise ConfigError(f"strategy {shown(name)} is incomplete; write MODULE:CALLABLE")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         found = getattr(importlib.import_module(module), attribute, None)
+    except MemoryError:
+        raise
     except ModuleNotFoundError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(shown(error)) from None
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
+        raise ConfigError(
+            f"module {shown(module)} cannot be imported, {error_line(error)}; mend it"
+        ) from error
     if not callable(found):
-        raise ConfigError(f"module {module} has no callable {attribute}; give MODULE:CALLABLE")
+        raise ConfigError(
+            f"module {shown(module)} has no callable {shown(attribute)}; give MODULE:CALLABLE"
+        )
     strategy: Strategy = found
     return strategy
 
 
 def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
-    """The strategy's answer, valid.
+    """The strategy's answer, valid, in the declared types, and in arrays of its own.
+
+    The strategy gets the group in arrays that it cannot write into.
 
     Raises:
-        ConfigError: the strategy failed or broke a rule; the message says which.
+        TaskAssignmentError: the strategy failed (by an `Exception` or `SystemExit`), or its answer
+            breaks a rule; the message names the strategy and says which, on one printable line.
+        MemoryError, KeyboardInterrupt, GeneratorExit: as the strategy raised them.
     """
     try:
-        assignment = strategy(state)
-        wrong = validate(state, assignment)
-    except RebalanceError:
+        assignment = strategy(state.read_only())
+    except MemoryError:
         raise
-    except Exception as error:  # a user's strategy may raise anything
-        raise ConfigError(f"the strategy failed, {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # a user's strategy may raise anything
+        raise TaskAssignmentError(
+            f"strategy {_name_of(strategy)} failed, {error_line(error)}"
+        ) from error
+    wrong = validate(state, assignment)
     if wrong:
-        raise ConfigError(f"the strategy's answer is not valid: {'; '.join(wrong[:3])}")
-    return assignment
+        raise TaskAssignmentError(
+            f"the answer of strategy {_name_of(strategy)} is not valid: "
+            f"{'; '.join(map(shown, wrong[:3]))}"
+        )
+    return plain(assignment)
+
+
+def _name_of(strategy: Strategy) -> str:
+    """The name of a function, or of the class of another callable."""
+    try:
+        name = getattr(strategy, "__name__", None)
+    except Exception:  # noqa: BLE001 a user's callable may have any attributes
+        name = None
+    return shown(name) if type(name) is str else type_name(strategy)
 
 
 def identity(state: GroupState) -> TaskAssignment:

@@ -4,19 +4,22 @@ from assignor.problems.events import play_problem
 from assignor.problems.files import (
     LagMemory,
     Problem,
-    ProblemError,
     parse_problem,
     read_problem,
     result_of,
 )
 from assignor.problems.rounds import Moves, Round, clients_after, moves_of, play, regroup, totals
+from assignor.problems.schedule import Event, Schedule
+from assignor.problems.values import ProblemError, said
 
 __all__ = [
+    "Event",
     "LagMemory",
     "Moves",
     "Problem",
     "ProblemError",
     "Round",
+    "Schedule",
     "clients_after",
     "moves_of",
     "parse_problem",
@@ -25,5 +28,6 @@ __all__ = [
     "read_problem",
     "regroup",
     "result_of",
+    "said",
     "totals",
 ]

@@ -1,8 +1,8 @@
 """Problem files: one JSON object a line, a group before a rebalance; and the answer to each.
 
 The format is public: the command, the Spark job and the benchmarks read it, and any other assignor
-can. A problem that makes no sense is refused with a sentence that names the client, the task and
-the number; one that is only odd is answered, with a warning.
+can. An invalid problem is refused with a sentence that names the client, the task and the number;
+one that is only odd is answered, with a warning.
 """
 
 import json
@@ -11,18 +11,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
-from assignor.errors import ConfigError, TaskAssignmentError
-from assignor.placement import (
-    LAG_RUNNING,
-    LAG_UNKNOWN,
-    ClientInput,
-    GroupState,
-    TaskAssignment,
-    group_state,
+from assignor.errors import ConfigError
+from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state
+from assignor.problems.schedule import Schedule, read_schedule
+from assignor.problems.values import (
+    Json,
+    ProblemError,
+    checked_object,
+    index_of,
+    object_at,
+    read_client,
+    said,
+    task_of,
+    texts_at,
 )
-from encoding import TaskId
+from encoding import TaskId, shown
 
-_LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
+_TASKS_MAX = 10**6
+_PARTITIONS_MAX = 10**7
+_WEIGHT_MAX = 1e15
+_ODD_SHOWN = 10
 _KNOWN_KEYS = frozenset(
     {"name", "config", "topics", "subtopologies", "end_offset_sums", "clients", "weights"}
     # For simulations only, or for the reader's eyes.
@@ -35,11 +43,6 @@ _KNOWN_PARTS = {
     # What `assignor inspect --save` and `size` know besides.
     | {"consumers", "endpoint", "client", "versions"},
 }
-Json = Mapping[str, Any]
-
-
-class ProblemError(TaskAssignmentError):
-    """A problem contradicts itself or is not in the format; the message says where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +53,13 @@ class Problem:
         name: as given; answers carry it.
         state: the group.
         data: the JSON object itself.
+        schedule: what happens to the group in a simulation.
     """
 
     name: str
     state: GroupState
     data: Json
+    schedule: Schedule = field(default_factory=Schedule)
 
 
 @dataclass(slots=True)
@@ -62,6 +67,7 @@ class LagMemory:
     """The lags of the last problem, by client and task: what a leader remembers of its group.
 
     Only the problem read last is kept: a stream of rounds of one group has them one after another.
+    Problems without a name are of groups that have nothing to do with each other.
     """
 
     name: str | None = None
@@ -69,7 +75,7 @@ class LagMemory:
 
     def before(self, name: str) -> Mapping[str, Mapping[TaskId, int]]:
         """Lags at the rebalance before, where the problem of that name was read last."""
-        return self.lags if name == self.name else {}
+        return self.lags if name and name == self.name else {}
 
     def remember(self, name: str, clients: Sequence[ClientInput]) -> None:
         """Keep what the clients report now."""
@@ -91,8 +97,9 @@ def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
             raise ProblemError(
                 f"the file holds {count} problems; give one, for example with head -n 1"
             ) from None
-        where = f"column {error.colno}" if isinstance(error, json.JSONDecodeError) else "a number"
-        what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        where, what = "a number", "more digits than any field takes"
+        if isinstance(error, json.JSONDecodeError):
+            where, what = f"column {error.colno}", error.msg
         raise ProblemError(f"line {number}, {where}: broken JSON, {what}") from None
     except RecursionError:
         raise ProblemError(f"line {number}: broken JSON, nested too deeply") from None
@@ -112,19 +119,20 @@ def read_problem(
         memory: lags of the rebalance before; read, then brought up to date.
 
     Raises:
-        ProblemError: the problem is not in the format or contradicts itself.
+        ProblemError: the problem is not in the format or contradicts itself, events and stuck
+            clients included, which only a simulation uses.
         ConfigError: a setting is unknown or out of range.
         TaskAssignmentError: no clients, or numbers below 0.
     """
     name = data.get("name", "")
     if not isinstance(name, str):
-        raise ProblemError(f"name is {name!r}; give text")
-    config = _config(_object(data, "config"), settings or {})
+        raise ProblemError(f"name is {said(name)}; give text")
+    config = _config(object_at(data, "config"), settings or {})
     topology = _Tasks.of(data)
     before = memory.before(name) if memory else {}
     clients = [
         read_client(process_id, client, before=before.get(process_id, {}))
-        for process_id, client in sorted(_object(data, "clients").items())
+        for process_id, client in sorted(object_at(data, "clients").items())
     ]
     _check_owners(clients)
     ends = _numbers(data, "end_offset_sums")
@@ -139,20 +147,23 @@ def read_problem(
         partition_racks=topology.racks_of(topology.sources),
         changelog_racks=topology.racks_of(topology.changelogs),
     )
+    schedule = read_schedule(data, state.clients)
     if memory is not None:
         memory.remember(name, clients)
-    return Problem(name=name, state=_with_odd_keys(state, data), data=data)
+    return Problem(name=name, state=_with_odd_keys(state, data), data=data, schedule=schedule)
 
 
 def _with_odd_keys(state: GroupState, data: Json) -> GroupState:
     odd = sorted(set(data) - _KNOWN_KEYS)
     for part, known in _KNOWN_PARTS.items():
-        found = {key for one in _object(data, part).values() for key in one if key not in known}
+        found = {key for one in object_at(data, part).values() for key in one if key not in known}
         odd += [f"{part}.*.{key}" for key in sorted(found)]
     if not odd:
         return state
-    said = f"keys that the format does not have are ignored: {', '.join(odd)}"
-    return replace(state, warnings=(*state.warnings, said))
+    more = f" and {len(odd) - _ODD_SHOWN} more" if len(odd) > _ODD_SHOWN else ""
+    names = ", ".join(map(shown, odd[:_ODD_SHOWN]))
+    warning = f"keys that the format does not have are ignored: {names}{more}"
+    return replace(state, warnings=(*state.warnings, warning))
 
 
 def _config(given: Json, settings: Json) -> AssignmentConfig:
@@ -160,89 +171,24 @@ def _config(given: Json, settings: Json) -> AssignmentConfig:
     if "rack.aware.assignment.tags" in merged:
         tags = merged["rack.aware.assignment.tags"]
         if not isinstance(tags, list | tuple):
-            raise ConfigError(f"rack.aware.assignment.tags is {tags!r}; give a list of keys")
+            raise ConfigError(f"rack.aware.assignment.tags is {said(tags)}; give a list of keys")
     return config_from_mapping(merged)
 
 
-def _is_object(value: object, what: str) -> Json:
-    if not isinstance(value, dict):
-        raise ProblemError(f"{what} is {type(value).__name__}; give an object")
-    return value
-
-
-def _object(data: Json, key: str) -> Json:
-    value = data.get(key)
-    return {} if value is None else _is_object(value, key)
-
-
-def _list(data: Json, key: str, where: str) -> list[Any]:
-    value = data.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise ProblemError(f"{where}: {key} is {type(value).__name__}; give a list")
-    return value
-
-
-def _task(name: object, where: str) -> TaskId:
-    parts = str(name).split("_")
-    if len(parts) != 2 or not all(p.isascii() and p.isdigit() and len(p) < 10 for p in parts):  # noqa: PLR2004 0_1
-        raise ProblemError(f"{where} names task {name!r}; tasks are SUBTOPOLOGY_PARTITION, as 0_1")
-    return TaskId(int(parts[0]), int(parts[1]))
-
-
 def _numbers(data: Json, key: str) -> dict[TaskId, Any]:
-    values = {_task(name, key): value for name, value in _object(data, key).items()}
+    values = {task_of(name, key): value for name, value in object_at(data, key).items()}
     for task, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ProblemError(f"{key} of {task} is {value!r}; give a number")
+            raise ProblemError(f"{key} of {task} is {said(value)}; give a number")
         if key == "end_offset_sums" and not (isinstance(value, int) and value < 2**63):
-            raise ProblemError(f"end_offset_sums of {task} is {value!r}; give a whole number")
+            raise ProblemError(f"end_offset_sums of {task} is {said(value)}; give a whole number")
+        # Not a number is not at most anything either.
+        if key == "weights" and not value <= _WEIGHT_MAX:
+            raise ProblemError(f"weights of {task} is {said(value)}; give a number up to 1e15")
+        if value < 0:
+            what = "end offset sum" if key == "end_offset_sums" else "weight"
+            raise ProblemError(f"task {task} has {what} {said(value)}; it is 0 or more")
     return values
-
-
-def read_client(
-    process_id: str, given: object, *, before: Mapping[TaskId, int] | None = None
-) -> ClientInput:
-    """One entry of `clients`.
-
-    Raises:
-        ProblemError: it is not in the format; the message names the client and the value.
-    """
-    where = f"client {process_id}"
-    client = _is_object(given, where)
-    threads = client.get("threads", 1)
-    if not isinstance(threads, int) or isinstance(threads, bool) or not 0 <= threads <= 10**6:
-        raise ProblemError(f"{where} has threads {threads!r}; give a whole number, 0 to 1000000")
-    rack = client.get("rack")
-    if rack is not None and not isinstance(rack, str):
-        raise ProblemError(f"{where} has rack {rack!r}; give text or null")
-    tags = _object(client, "tags")
-    _list(client, "standby", where)
-    return ClientInput(
-        process_id=process_id,
-        threads=threads,
-        active_tasks=frozenset(_task(t, where) for t in _list(client, "active", where)),
-        lags={
-            _task(task, where): _lag(value, where, task)
-            for task, value in _object(client, "lags").items()
-        },
-        lags_before=before or {},
-        rack=rack or None,
-        tags=tuple(sorted((str(key), str(value)) for key, value in tags.items())),
-    )
-
-
-def _lag(value: object, where: str, task: str) -> int:
-    if isinstance(value, str) and value in _LAG_BY_WORD:
-        return _LAG_BY_WORD[value]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ProblemError(
-            f'{where} reports lag {value!r} for task {task}; give "running", "unknown" or a number'
-        )
-    if not 0 <= value < LAG_UNKNOWN:
-        raise ProblemError(f"{where} reports lag {value} for task {task}; lags are 0 or more")
-    return value
 
 
 def _check_owners(clients: Sequence[ClientInput]) -> None:
@@ -252,7 +198,7 @@ def _check_owners(clients: Sequence[ClientInput]) -> None:
             other = owner.setdefault(task, client.process_id)
             if other != client.process_id:
                 raise ProblemError(
-                    f"task {task} is active on {other} and on {client.process_id}; "
+                    f"task {task} is active on {shown(other)} and on {shown(client.process_id)}; "
                     "a task runs on one client"
                 )
 
@@ -267,26 +213,36 @@ class _Tasks:
 
     @classmethod
     def of(cls, data: Json) -> "_Tasks":
-        topics = _object(data, "topics")
+        for key in ("topics", "subtopologies"):
+            if key in data and data[key] is None:
+                raise ProblemError(f"{key} is null; give an object")
+        topics = object_at(data, "topics")
         counts = {name: _partitions(name, topic) for name, topic in topics.items()}
         sources: dict[TaskId, list[tuple[str, int]]] = {}
         changelogs: dict[TaskId, list[tuple[str, int]]] = {}
-        for number, part in sorted(_object(data, "subtopologies").items()):
-            if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 as above
-                raise ProblemError(f"subtopology {number!r} is no number; give 0, 1, 2, ...")
-            body = _is_object(part, where := f"subtopology {number}")
-            names = [str(name) for name in _list(body, "sources", where)]
+        for number, given in sorted(object_at(data, "subtopologies").items()):
+            index = index_of(number)
+            if index is None:
+                raise ProblemError(f"subtopology {said(number)} is no number; give 0, 1, 2, ...")
+            body = checked_object(given, where := f"subtopology {number}")
+            names = texts_at(body, "sources", where)
             missing = sorted(set(names) - counts.keys())
             if missing:
                 raise ProblemError(
                     f"{where} reads topics that are not in topics: "
-                    f"{', '.join(missing)}; add their partition counts"
+                    f"{shown(', '.join(missing))}; add their partition counts"
                 )
-            logs = [str(name) for name in _list(body, "changelogs", where)]
-            for index in range(max((counts[name] for name in names), default=0)):
-                task = TaskId(int(number), index)
-                sources[task] = [(name, index) for name in names if index < counts[name]]
-                own = [(n, index) for n in logs if index < counts.get(n, index + 1)]
+            logs = texts_at(body, "changelogs", where)
+            width = max((counts[name] for name in names), default=0)
+            if len(sources) + width > _TASKS_MAX:
+                raise ProblemError(
+                    f"{where} has {width} tasks, and those before it {len(sources)}; "
+                    f"a problem has at most {_TASKS_MAX}, a table of tasks any number"
+                )
+            for part in range(width):
+                task = TaskId(index, part)
+                sources[task] = [(name, part) for name in names if part < counts[name]]
+                own = [(n, part) for n in logs if part < counts.get(n, part + 1)]
                 if own:
                     changelogs[task] = own
         return cls(sources=sources, changelogs=changelogs, racks=dict(_replica_racks(topics)))
@@ -302,22 +258,24 @@ class _Tasks:
 
 
 def _partitions(name: str, topic: object) -> int:
-    count = _is_object(topic, f"topic {name}").get("partitions")
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 10**7:
-        raise ProblemError(f"topic {name} has partitions {count!r}; give a whole number, 0 or more")
+    where = f"topic {shown(name)}"
+    count = checked_object(topic, where).get("partitions")
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _PARTITIONS_MAX:
+        raise ProblemError(
+            f"{where} has partitions {said(count)}; give a whole number, 0 to {_PARTITIONS_MAX}"
+        )
     return count
 
 
 def _replica_racks(topics: Json) -> Iterator[tuple[tuple[str, int], frozenset[str]]]:
     for name, topic in sorted(topics.items()):
-        rows = _object(topic, "racks")
+        rows, where = object_at(topic, "racks"), f"racks of topic {shown(name)}"
         for partition in rows:
-            if not (partition.isascii() and partition.isdigit()):
-                raise ProblemError(
-                    f"racks of topic {name} name partition {partition!r}; give a number"
-                )
-            if racks := _list(rows, partition, f"racks of topic {name}"):
-                yield (name, int(partition)), frozenset(map(str, racks))
+            index = index_of(partition)
+            if index is None:
+                raise ProblemError(f"{where} name partition {said(partition)}; give a number")
+            if racks := texts_at(rows, partition, where):
+                yield (name, index), frozenset(racks)
 
 
 def result_of(

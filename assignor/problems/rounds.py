@@ -22,6 +22,7 @@ from assignor.placement import (
     TaskAssignment,
     group_state,
     is_among,
+    run_strategy,
 )
 
 ROUNDS_MAX = 400
@@ -168,9 +169,13 @@ def play(
     stuck: Mapping[str, int] | None = None,
     rounds_max: int = ROUNDS_MAX,
 ) -> Iterator[Round]:
-    """Rounds until no follow-up rebalance is asked for, `rounds_max` at most."""
+    """Rounds until no follow-up rebalance is asked for, `rounds_max` at most.
+
+    Raises:
+        TaskAssignmentError: the strategy failed or broke a rule, as for `run_strategy`.
+    """
     for _ in range(rounds_max):
-        assignment = strategy(state)
+        assignment = run_strategy(state, strategy)
         yield Round(
             state=state,
             assignment=assignment,

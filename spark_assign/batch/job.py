@@ -9,11 +9,12 @@ import json
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from spark_assign.batch.huge_groups import Huge, placed_huge, split
+from spark_assign.batch.huge_groups import Huge, on_workers, placed_huge, split
 from spark_assign.tables import (
     ANSWER,
     COUNTS,
@@ -131,6 +132,8 @@ def run_batch(
     )
     stage.write(answers.select(*RESULT.names, "error"), EVERYTHING, form=form)
     counted = Counter(seen.get) + Counter(groups=repeated)
+    if large is not None and large.is_text:
+        counted += _write_unreadable(stage, large, options, form=form)
     for one in placed_huge(large, options) if large is not None else ():
         counted += _write_huge(stage, one, form=form)
     if counted["rejects"]:
@@ -164,17 +167,30 @@ def _without_repeated(
     return without(groups, twice), write_rejects(rejects, stage, form=form).count()
 
 
+def _write_unreadable(stage: Stage, large: Groups, options: Options, *, form: str) -> Counter[str]:
+    """Write the reasons for huge problems that cannot be read; what that adds to the counts."""
+    seen = Observation("unreadable")
+    rejecting = placing(options, problem_reader(options), only_rejects=True)
+    rows = large.frame.mapInArrow(rejecting, ANSWER).observe(seen, f.count("error").alias("n"))
+    stage.write(rows.select(*RESULT.names, "error"), EVERYTHING, form=form)
+    return Counter(groups=int(seen.get["n"]), rejects=int(seen.get["n"]))
+
+
 def _write_huge(stage: Stage, one: Huge, *, form: str) -> Counter[str]:
     """Write the answer or the reason; what it adds to the counts."""
-    if one.answer is None or one.plan is None:
-        spark = stage.files.spark
-        row = spark.createDataFrame([(one.name, error_of(one.reject))], "name string, error string")
-        stage.write(row.to(WRITTEN), EVERYTHING, form=form)
-        return Counter(groups=1, rejects=1)
-    stage.write(one.answer.withColumn("error", f.lit(None).cast("string")), EVERYTHING, form=form)
-    seen = one.plan.counts.get
-    counts = {name: int(seen[name]) for name in ("tasks", "moved", "restores", "warmups")}
-    return Counter(groups=1, huge=1, **counts)
+    answer, plan, reject = one.answer, one.plan, one.reject
+    if answer is not None and plan is not None:
+        rows = answer.withColumn("error", f.lit(None).cast("string"))
+        reject = on_workers(one.name, partial(stage.write, rows, EVERYTHING, form=form))
+        if reject is None:
+            seen = plan.counts.get
+            counts = {name: int(seen[name]) for name in COUNTS}
+            return Counter(groups=1, huge=1, **counts)
+    spark = stage.files.spark
+    row = (one.name, error_of(reject, one.place))
+    frame = spark.createDataFrame([row], "name string, error string")
+    stage.write(frame.to(WRITTEN), EVERYTHING, form=form)
+    return Counter(groups=1, rejects=1)
 
 
 def _set_apart(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -21,8 +22,10 @@ from spark_assign.tables import (
     Files,
     Form,
     Groups,
+    Reject,
     fitted,
     group_batch,
+    guarded,
     read_groups,
 )
 from spark_assign.workers import Batches
@@ -120,20 +123,32 @@ def in_rows(
     )
 
 
-def nested_groups(groups: Groups) -> DataFrame:
+def nested_groups(groups: Groups, *, skip_invalid: bool = False) -> DataFrame:
     """Groups as a table in the schema `schemas.GROUP`; problems are read, each by a worker.
 
-    A problem that makes no sense fails the job: it is for groups that are placed one by one.
+    Args:
+        groups: any table of groups.
+        skip_invalid: leave out problems that are invalid, for a caller that rejects them; otherwise
+            such a problem fails the job.
     """
-    return groups.frame.mapInArrow(_problems, GROUP) if groups.is_text else groups.frame
+    if not groups.is_text:
+        return groups.frame
+
+    def problems(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for line in batch.column("value").cast(pa.binary()).to_pylist():
+                read = guarded("", partial(_problem, line or b""))
+                if not isinstance(read, Reject):
+                    yield read
+                elif not skip_invalid:
+                    raise BadTable(read.reason)
+
+    return groups.frame.mapInArrow(problems, GROUP)
 
 
-def _problems(batches: Batches) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for line in batch.column("value").cast(pa.binary()).to_pylist():
-            data = parse_problem(line.decode("utf-8", errors="replace"))
-            problem = read_problem(data)
-            yield group_batch([(problem.name, problem.state)])
+def _problem(line: bytes) -> pa.RecordBatch:
+    problem = read_problem(parse_problem(line.decode("utf-8", errors="replace")))
+    return group_batch([(problem.name, problem.state)])
 
 
 def _snapshots(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -1,10 +1,10 @@
 """Tables of the job: schemas, input, checks, conversion to group states, results, output."""
 
 from spark_assign.tables.checks import Reject
-from spark_assign.tables.columns import states_of
 from spark_assign.tables.convert import group_batch
 from spark_assign.tables.errors import BadTable, SparkUnavailable, WrongRows
 from spark_assign.tables.files import Files
+from spark_assign.tables.guard import guarded
 from spark_assign.tables.inputs import Form, Groups, form_of, read_groups
 from spark_assign.tables.output import Stage, staged
 from spark_assign.tables.places import PLACE
@@ -19,8 +19,17 @@ from spark_assign.tables.rejects import (
     without,
     write_rejects,
 )
-from spark_assign.tables.results import ANSWER, COUNTS, WRITTEN, Answer, batch_of, error_of
+from spark_assign.tables.results import (
+    ANSWER,
+    COUNTS,
+    WRITTEN,
+    Answer,
+    batch_of,
+    error_of,
+    text_of,
+)
 from spark_assign.tables.schemas import BY_NAME, CLIENT, GROUP, PLACEMENT, RESULT, TASK, fitted
+from spark_assign.tables.states import states_of
 
 __all__ = [
     "ANSWER",
@@ -49,6 +58,7 @@ __all__ = [
     "fitted",
     "form_of",
     "group_batch",
+    "guarded",
     "read_groups",
     "refused",
     "rejects_of",
@@ -57,6 +67,7 @@ __all__ = [
     "staged",
     "states_of",
     "stored_rejects",
+    "text_of",
     "without",
     "write_rejects",
 ]

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from encoding import shown
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reject:
@@ -29,9 +31,9 @@ class Reject:
 
     def __str__(self) -> str:
         """One sentence for stderr."""
-        where = f"column {self.column} is {self.value}: " if self.column else ""
-        place = f" ({self.place})" if self.place else ""
-        return f"group {self.name or 'without a name'}{place}: {where}{self.reason}"
+        where = f"column {self.column} is {shown(self.value)}: " if self.column else ""
+        place = f" ({shown(self.place)})" if self.place else ""
+        return f"group {shown(self.name) or 'without a name'}{place}: {where}{self.reason}"
 
 
 @dataclass(slots=True)
@@ -44,9 +46,14 @@ class Checks:
     def add(
         self, wrong: Any, rows: Any, column: str, value: Callable[[int], object], reason: str
     ) -> None:
-        """Reject the rows of the places where `wrong` holds, unless they are already."""
+        """Reject the rows of the places where `wrong` holds, unless they are already.
+
+        Only then is `value` asked: of a row that is rejected there may be no such value.
+        """
         for place in np.flatnonzero(wrong).tolist():
-            self.one(int(rows[place]), column, value(place), reason)
+            row = int(rows[place])
+            if row not in self.rejects:
+                self.one(row, column, value(place), reason)
 
     def one(self, row: int, column: str, value: object, reason: str) -> None:
         """Reject one row, unless it is already."""

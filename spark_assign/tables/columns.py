@@ -1,25 +1,20 @@
-"""From the columns of a batch of groups to group states, without an object per task.
+"""The columns of a batch of groups: checked, sorted, and names as numbers, for all rows at once.
 
-Every check and every look-up is done once for the whole batch: rows are sorted, names become
-numbers, and a group is a slice. What makes no sense is a `Reject` with column, row and value, and
-costs its own group only.
+Every check and every look-up is done once for the whole batch. What is wrong with a row is the
+first such thing of the row's `Checks`, with column and value.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from assignor import AssignmentConfig, ConfigError, GroupState, config_from_mapping
-from assignor.config import setting_value
-from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY, lag_warnings
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY
 from encoding import TaskId
 from spark_assign.tables.checks import (
     Checks,
-    Reject,
     flat,
     nulls,
     numbers,
@@ -29,10 +24,11 @@ from spark_assign.tables.checks import (
 )
 
 _THREADS_MAX = 10**6
+_WEIGHT_MAX = 1e15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Raw:
+class Raw:
     """A batch as it came: flat arrays, the row of each element, names as ranks among all names."""
 
     checks: Checks
@@ -50,7 +46,8 @@ class _Raw:
     by_rank: list[str]
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch, checks: Checks) -> "_Raw":
+    def of(cls, batch: pa.RecordBatch, checks: Checks) -> "Raw":
+        """The arrays of a batch."""
         tasks, task_start = flat(batch.column("tasks"))
         clients, client_start = flat(batch.column("clients"))
         copies, copy_start = flat(tasks.field("copies"))
@@ -75,46 +72,8 @@ class _Raw:
         )
 
 
-def states_of(
-    batch: pa.RecordBatch, *, settings: tuple[tuple[str, object], ...] = ()
-) -> Iterator[tuple[str, GroupState | Reject]]:
-    """The groups of a batch in the schema `schemas.GROUP`, one after another.
-
-    Args:
-        batch: the rows.
-        settings: Kafka-style settings that win over the rows' own.
-    """
-    names = [name or "" for name in batch.column("name").to_pylist()]
-    checks, rows = Checks(names), range(len(names))
-    unnamed = np.array([not name for name in names], dtype=np.bool_)
-    checks.add(unnamed, rows, "name", lambda _: None, "give the group a name")
-    raw = _Raw.of(batch, checks)
-    is_empty = np.diff(raw.client_start) == 0
-    checks.add(is_empty, rows, "clients", lambda _: None, "a group needs a client")
-    clients = _sorted_clients(raw)
-    order = _check_tasks(raw)
-    tasks = _sorted_tasks(raw, order, clients)
-    copies = _sorted_copies(raw, order, clients)
-    configs = batch.column("config").to_pylist()
-    for row, name in enumerate(names):
-        if row not in checks.rejects:
-            try:
-                config = _config(tuple(sorted(configs[row] or ())), settings)
-            except ConfigError as error:
-                checks.one(row, "config", dict(configs[row]), str(error))
-        if row in checks.rejects:
-            yield name, checks.rejects[row]
-            continue
-        part = slice(int(raw.task_start[row]), int(raw.task_start[row + 1]))
-        mine = slice(int(raw.client_start[row]), int(raw.client_start[row + 1]))
-        state = GroupState(
-            **tasks.columns(part), **copies.columns(part), **clients.columns(mine), config=config
-        )
-        yield name, replace(state, warnings=lag_warnings(state))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Clients:
+class Clients:
     """Clients of all rows, by row and id.
 
     Attributes:
@@ -151,10 +110,11 @@ class _Clients:
         }
 
 
-def _sorted_clients(raw: _Raw) -> _Clients:
+def sorted_clients(raw: Raw) -> Clients:
+    """The clients of all rows, checked and sorted."""
     checks, rows, names = raw.checks, raw.client_rows, raw.clients.field("client")
-    checks.add(nulls(raw.clients), rows, "clients", _no_value, "a client is null; leave it out")
-    checks.add(raw.client_ranks < 0, rows, "clients.client", _no_value, "a client needs an id")
+    checks.add(nulls(raw.clients), rows, "clients", no_value, "a client is null; leave it out")
+    checks.add(raw.client_ranks < 0, rows, "clients.client", no_value, "a client needs an id")
     counts = numbers(raw.clients.field("threads"), 1)
     checks.add(
         (counts < 0) | (counts > _THREADS_MAX),
@@ -177,21 +137,21 @@ def _sorted_clients(raw: _Raw) -> _Clients:
         "the client is given twice; merge the two",
     )
     table = raw.clients.take(pa.array(order))
-    return _Clients(start=raw.client_start, ids=ids, keys=keys, width=width, table=table)
+    return Clients(start=raw.client_start, ids=ids, keys=keys, width=width, table=table)
 
 
-def _no_value(_: int) -> None:
+def no_value(_: int) -> None:
     """Of a value that is null."""
 
 
-def _check_tasks(raw: _Raw) -> Any:
-    """The order of all tasks by row, subtopology and partition."""
+def check_tasks(raw: Raw) -> Any:
+    """The order of all tasks by row, subtopology and partition; each is checked."""
     checks, rows = raw.checks, raw.task_rows
-    checks.add(nulls(raw.tasks), rows, "tasks", _no_value, "a task is null; leave it out")
+    checks.add(nulls(raw.tasks), rows, "tasks", no_value, "a task is null; leave it out")
     for name in ("subtopology", "partition", "stateful"):
         column = raw.tasks.field(name)
         expected = "give true or false" if name == "stateful" else "give a whole number"
-        checks.add(nulls(column), rows, f"tasks.{name}", _no_value, expected)
+        checks.add(nulls(column), rows, f"tasks.{name}", no_value, expected)
     subtopology, partition = (
         numbers(raw.tasks.field(name), 0) for name in ("subtopology", "partition")
     )
@@ -211,7 +171,7 @@ def _check_tasks(raw: _Raw) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tasks:
+class Tasks:
     """Columns of all tasks, sorted."""
 
     subtopology: Any
@@ -239,7 +199,8 @@ class _Tasks:
         }
 
 
-def _sorted_tasks(raw: _Raw, order: Any, clients: _Clients) -> _Tasks:
+def sorted_tasks(raw: Raw, order: Any, clients: Clients) -> Tasks:
+    """The columns of all tasks in an order, checked."""
     checks, rows, tasks = raw.checks, raw.task_rows, raw.tasks
     owner = clients.index(rows, raw.owner_ranks)
     checks.add(
@@ -253,13 +214,13 @@ def _sorted_tasks(raw: _Raw, order: Any, clients: _Clients) -> _Tasks:
     checks.add(ends < 0, rows, "tasks.end_offset_sum", lambda p: ends[p], "it is 0 or more")
     weights = numbers(tasks.field("weight"), 1.0)
     checks.add(
-        ~((weights > 0) & np.isfinite(weights)),
+        ~((weights > 0) & (weights <= _WEIGHT_MAX)),
         rows,
         "tasks.weight",
         lambda place: weights[place],
-        "weights are above 0",
+        "weights are above 0, up to 1e15",
     )
-    return _Tasks(
+    return Tasks(
         subtopology=numbers(tasks.field("subtopology"), 0)[order].astype(np.int64),
         partition=numbers(tasks.field("partition"), 0)[order],
         stateful=numbers(tasks.field("stateful"), False)[order],  # noqa: FBT003 a value, no switch
@@ -273,7 +234,7 @@ def _sorted_tasks(raw: _Raw, order: Any, clients: _Clients) -> _Tasks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Copies:
+class Copies:
     """Copies of all tasks, by task and client; `start` is by sorted task."""
 
     start: Any
@@ -293,7 +254,8 @@ class _Copies:
         }
 
 
-def _sorted_copies(raw: _Raw, order: Any, clients: _Clients) -> _Copies:
+def sorted_copies(raw: Raw, order: Any, clients: Clients) -> Copies:
+    """The copies of all tasks in an order, checked and sorted."""
     place_of = np.empty(len(order), dtype=np.int64)
     place_of[order] = np.arange(len(order))
     given = np.repeat(np.arange(len(order)), np.diff(raw.copy_start))
@@ -323,20 +285,12 @@ def _sorted_copies(raw: _Raw, order: Any, clients: _Clients) -> _Copies:
         lambda place: clients.ids[clients.start[rows[place]] + client[place]],
         "the client is given twice for one task; it has one copy",
     )
-    return _Copies(
+    return Copies(
         start=np.searchsorted(task, np.arange(len(order) + 1)).astype(np.int64),
         client=client,
         lag=lag[by_task],
         stalled=numbers(raw.copies.field("stalled"), False)[by_task],  # noqa: FBT003 as above
     )
-
-
-@lru_cache(maxsize=256)
-def _config(
-    given: tuple[tuple[str, str | None], ...], settings: tuple[tuple[str, object], ...]
-) -> AssignmentConfig:
-    own = {name: setting_value(name, text) for name, text in given if text is not None}
-    return config_from_mapping(own | dict(settings))
 
 
 def _tags(given: Mapping[str, str] | list[tuple[str, str]] | None) -> tuple[tuple[str, str], ...]:

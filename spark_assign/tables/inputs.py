@@ -95,7 +95,14 @@ def from_rows(tasks: DataFrame, clients: DataFrame, *, what: str = "the state") 
     frame = nested.join(members, "name", "full_outer")
     empty = f.lit(None).cast(GROUP["config"].dataType)
     return Groups(
-        frame=frame.select("name", empty.alias("config"), "tasks", "clients"), is_text=False
+        # A group without a row of tasks has none; null would be a list that is missing.
+        frame=frame.select(
+            "name",
+            empty.alias("config"),
+            f.coalesce("tasks", f.array()).cast(GROUP["tasks"].dataType).alias("tasks"),
+            "clients",
+        ),
+        is_text=False,
     )
 
 

@@ -13,7 +13,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from assignor import GroupState, TaskAssignment
 from assignor.problems import moves_of
+from encoding import shown
 from spark_assign.tables.checks import Reject
+from spark_assign.tables.guard import reason_of
 from spark_assign.tables.places import PLACE
 from spark_assign.tables.schemas import RESULT
 
@@ -24,12 +26,13 @@ WRITTEN = StructType([*RESULT.fields, StructField("error", StringType())])
 ANSWER = StructType([*WRITTEN.fields, *[StructField(f"_{name}", LongType()) for name in COUNTS]])
 RESULT_ARROW = to_arrow_schema(ANSWER)
 _TEXT = pa.string()
+_REASON_MAX = 1_000
 _CLIENTS = RESULT_ARROW.field("clients").type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One group, placed or rejected; a reject with its place (`places.PLACE_TYPE`)."""
+    """One group, placed or rejected, with its place in the input (`places.PLACE_TYPE`)."""
 
     name: str
     assignor: str
@@ -101,7 +104,36 @@ def _joined(parts: list[Any], empty: int | tuple[int, int]) -> Any:
 
 
 def batch_of(answers: list[Answer]) -> pa.RecordBatch:
-    """Answers as a batch; a rejected group has its reason as JSON in `error` and no clients."""
+    """Answers as a batch; a rejected group has its reason as JSON in `error` and no clients.
+
+    An answer that cannot be encoded becomes a reject.
+    """
+    try:
+        return _encoded(answers)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 found out below whose it is
+        if len(answers) != 1:
+            return pa.concat_batches([batch_of([one]) for one in answers])
+        [one] = answers
+        reject = Reject(name=one.name, column="", value="", reason=reason_of(error))
+        return _encoded([_rejected(one, reject)])
+
+
+def _rejected(one: Answer, reject: Reject) -> Answer:
+    return Answer(name=text_of(one.name), assignor=one.assignor, reject=reject, place=one.place)
+
+
+def text_of(name: str) -> str:
+    """A name as it is, or escaped where it is no Unicode text (halves of surrogate pairs)."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return shown(name, limit=None)
+    return name
+
+
+def _encoded(answers: list[Answer]) -> pa.RecordBatch:
     placed = _Placed()
     counts: dict[str, list[int]] = {name: [] for name in COUNTS}
     for one in answers:
@@ -114,7 +146,7 @@ def batch_of(answers: list[Answer]) -> pa.RecordBatch:
         for name, value in numbers.items():
             counts[name].append(value)
     columns = [
-        pa.array([one.name for one in answers], _TEXT),
+        pa.array([_name(one) for one in answers], _TEXT),
         pa.array([one.assignor for one in answers], _TEXT),
         pa.array([round(one.millis, 3) for one in answers], pa.float64()),
         pa.array([one.assignment is not None and one.assignment.followup for one in answers]),
@@ -124,6 +156,10 @@ def batch_of(answers: list[Answer]) -> pa.RecordBatch:
         *[pa.array(counts[name], pa.int64()) for name in COUNTS],
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RESULT_ARROW)
+
+
+def _name(one: Answer) -> str:
+    return one.name if one.reject is None else text_of(one.name)
 
 
 def _counts(state: GroupState, assignment: TaskAssignment) -> dict[str, int]:
@@ -142,5 +178,15 @@ def _warnings(one: Answer) -> list[str] | None:
 def error_of(
     reject: Reject | None, place: Mapping[str, str | int | None] | None = None
 ) -> str | None:
-    """A reject as JSON for the column `error`, with its place (`places.PLACE_TYPE`)."""
-    return None if reject is None else json.dumps(asdict(reject) | {PLACE: place})
+    """A reject as JSON for the column `error`, with its place (`places.PLACE_TYPE`).
+
+    Value and reason are put on one printable line each.
+    """
+    if reject is None:
+        return None
+    texts = {
+        "name": text_of(reject.name),
+        "value": shown(reject.value),
+        "reason": shown(reject.reason, limit=_REASON_MAX),
+    }
+    return json.dumps(asdict(reject) | texts | {PLACE: place or None})

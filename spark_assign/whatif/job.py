@@ -5,14 +5,16 @@ are few groups, the cases of one are dealt to several workers.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
 
-from assignor import named_strategy
-from spark_assign.tables import Groups, Reject
+from assignor import GroupState, Strategy, named_strategy
+from encoding import shown
+from spark_assign.tables import Groups, Reject, guarded, text_of
 from spark_assign.whatif.measures import COUNTED, LOADS, RESTORE_RATE, measures
 from spark_assign.whatif.scenarios import Scenario, case_of, subjects
 from spark_assign.workers import (
@@ -28,6 +30,7 @@ from spark_assign.workers import (
 
 _SLICES_MAX = 64
 _TASKS_PER_CORE = 4
+_ERROR_MAX = 1_000
 WHATIF = StructType(
     [
         *[StructField(name, StringType()) for name in ("name", "scenario", "subject")],
@@ -84,26 +87,39 @@ def _kernel(
     slices: int,
     restore_rate: int,
 ) -> Kernel:
+    def play_group(name: str, state: GroupState, part: int, strategy: Strategy) -> pa.RecordBatch:
+        cases = [(s, one) for s in scenarios for one in subjects(s, state)]
+        rows = []
+        for scenario, subject in cases[part::slices]:
+            case = case_of(scenario, subject, state, strategy)
+            rows.append(
+                {"name": name, "scenario": str(scenario), "subject": subject}
+                | measures(case, restore_rate=restore_rate)
+                | {"error": case.error or None}
+            )
+        return pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+
     def play_all(batches: Batches) -> Iterator[pa.RecordBatch]:
         strategy = named_strategy(options.strategy)
         for batch in batches:
             mine = batch.column("_slice").to_pylist() if slices > 1 else [0] * batch.num_rows
             for part, (name, state) in zip(mine, read(batch), strict=True):
-                rows = []
+                played = state
                 if isinstance(state, Reject):
-                    if part == 0:
-                        rows.append(
-                            {"name": name, "scenario": "now", "subject": "", "error": str(state)}
-                        )
-                else:
-                    cases = [(s, one) for s in scenarios for one in subjects(s, state)]
-                    for scenario, subject in cases[part::slices]:
-                        case = case_of(scenario, subject, state, strategy)
-                        rows.append(
-                            {"name": name, "scenario": str(scenario), "subject": subject}
-                            | measures(case, restore_rate=restore_rate)
-                            | {"error": case.error or None}
-                        )
-                yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+                    yield _unplayed(name, state, part)
+                    continue
+                played = guarded(name, partial(play_group, name, state, part, strategy))
+                yield _unplayed(name, played, part) if isinstance(played, Reject) else played
 
     return play_all
+
+
+def _unplayed(name: str, reject: Reject, part: int) -> pa.RecordBatch:
+    """The row of a group that cannot be played, from one of the workers that get it."""
+    row = {
+        "name": text_of(name),
+        "scenario": "now",
+        "subject": "",
+        "error": shown(reject, limit=_ERROR_MAX),
+    }
+    return pa.RecordBatch.from_pylist([row] if part == 0 else [], schema=_ARROW)

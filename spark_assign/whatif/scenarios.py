@@ -13,7 +13,7 @@ import numpy as np
 from assignor import ConfigError, GroupState, Strategy, config_from_mapping, named_strategy
 from assignor.config import setting_texts, setting_value
 from assignor.placement import NOBODY
-from assignor.problems import Problem, ProblemError, Round, play, play_problem
+from assignor.problems import Event, Problem, ProblemError, Round, Schedule, play, play_problem
 from encoding import RebalanceError
 from probing import UpgradePath, find_release, upgrade_path
 
@@ -150,9 +150,9 @@ def _bounced(argument: str, state: GroupState, strategy: Strategy) -> Iterator[R
     path = _path(argument)
     if not path.possible:
         raise ProblemError(f"no rolling bounce: {path.reasons[0]}")
-    bounce = {"type": "bounce", "clients": list(state.clients), "lag": _BOUNCE_LAG}
-    events = {"events": [bounce] * len(path.bounces)}
-    problem = Problem(name="", state=state, data=events)
+    bounce = Event(kind="bounce", clients=state.clients, lag=_BOUNCE_LAG)
+    schedule = Schedule(events=(bounce,) * len(path.bounces))
+    problem = Problem(name="", state=state, data={}, schedule=schedule)
     for name, rounds in play_problem(problem, strategy):
         if name == "bounce":
             yield from rounds

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from assignor import ConfigError, GroupState, Strategy, named_strategy, read_problem, run_strategy
+from assignor import GroupState, Strategy, named_strategy, read_problem, run_strategy
 from assignor.problems import parse_problem
-from encoding import RebalanceError
-from spark_assign.tables import PLACE, Answer, Reject, batch_of, states_of
+from spark_assign.tables import PLACE, Answer, Reject, batch_of, guarded, states_of
 
 # Rows of a batch: many small groups at once, while results of a batch stay some megabytes.
 ROWS = 64
@@ -36,8 +35,16 @@ class Options:
     stop_at_reject: bool = True
 
 
-def placing(options: Options, read: Read) -> Kernel:
-    """The function for `mapInArrow`: groups in, `results.RESULT_ARROW` out."""
+def placing(options: Options, read: Read, *, only_rejects: bool = False) -> Kernel:
+    """The function for `mapInArrow`: groups in, `results.RESULT_ARROW` out.
+
+    A group that cannot be read, placed or encoded is a reject, whatever went wrong with it.
+
+    Args:
+        options: how groups are placed.
+        read: the reader of the rows.
+        only_rejects: groups that can be read are left out.
+    """
 
     def place(batches: Batches) -> Iterator[pa.RecordBatch]:
         strategy = named_strategy(options.strategy)
@@ -48,13 +55,13 @@ def placing(options: Options, read: Read) -> Kernel:
             for start in range(0, batch.num_rows, ROWS):
                 answers = []
                 for row, (name, state) in enumerate(read(batch.slice(start, ROWS)), start):
-                    if is_bad and not isinstance(state, Reject):
+                    if isinstance(state, Reject):
+                        is_bad |= options.stop_at_reject
+                    elif is_bad or only_rejects:
                         continue
                     one = _answer(name, state, strategy, options.strategy)
-                    if one.reject is not None:
-                        one = replace(one, place=_place(batch, row))
-                        is_bad |= options.stop_at_reject
-                    answers.append(one)
+                    is_bad |= options.stop_at_reject and one.reject is not None
+                    answers.append(replace(one, place=_place(batch, row)))
                 yield batch_of(answers)
 
     return place
@@ -85,35 +92,39 @@ def problem_reader(options: Options) -> Read:
     def read(batch: pa.RecordBatch) -> Iterator[tuple[str, GroupState | Reject]]:
         # Bytes that are no UTF-8 are the line's own fault, and must not stop the others.
         for line in batch.column("value").cast(pa.binary()).to_pylist():
-            text, name = (line or b"").decode("utf-8", errors="replace"), ""
-            try:
-                data = parse_problem(text)
-                name = data["name"] if isinstance(data.get("name"), str) else ""
-                yield name, read_problem(data, settings=settings).state
-            except RebalanceError as error:
-                value = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-                column = "" if name else "value"
-                yield (
-                    name,
-                    Reject(name=name, column=column, value=value, reason=_unnumbered(error)),
-                )
+            yield _read_line((line or b"").decode("utf-8", errors="replace"), settings)
 
     return read
 
 
-def _unnumbered(error: RebalanceError) -> str:
+def _read_line(text: str, settings: Mapping[str, object]) -> tuple[str, GroupState | Reject]:
+    """The group of a line."""
+    value = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    data = guarded("", lambda: parse_problem(text), column="value", value=value)
+    if isinstance(data, Reject):
+        return "", _unnumbered(data)
+    name = data["name"] if isinstance(data.get("name"), str) else ""
+    column = "" if name else "value"
+    return name, guarded(
+        name,
+        lambda: read_problem(data, settings=settings).state,
+        column=column,
+        value=value,
+    )
+
+
+def _unnumbered(reject: Reject) -> Reject:
     """A worker has no line numbers: a file is read in pieces (`places`)."""
-    return str(error).removeprefix("line 1, ").removeprefix("line 1 ")
+    return replace(reject, reason=reject.reason.removeprefix("line 1, ").removeprefix("line 1 "))
 
 
 def _answer(name: str, state: GroupState | Reject, strategy: Strategy, label: str) -> Answer:
+    """The answer to a group, or its reject."""
     if isinstance(state, Reject):
         return Answer(name=name, assignor=label, reject=state)
     started = time.perf_counter()
-    try:
-        assignment = run_strategy(state, strategy)
-    except ConfigError as error:
-        wrong = Reject(name=name, column="", value="", reason=str(error))
-        return Answer(name=name, assignor=label, reject=wrong)
+    assignment = guarded(name, lambda: run_strategy(state, strategy))
+    if isinstance(assignment, Reject):
+        return Answer(name=name, assignor=label, reject=assignment)
     millis = (time.perf_counter() - started) * 1000
     return Answer(name=name, assignor=label, millis=millis, state=state, assignment=assignment)

@@ -1,13 +1,14 @@
 """``assignor assign``: problems in, one answer a line out, for as long as the stream lasts.
 
-A problem that makes no sense is answered in its place with its error, so that the others are
-answered all the same; the exit status says in the end that there was one.
+An invalid problem, or one that the strategy has no valid answer for, is answered in its place with
+its error, and the others are answered all the same; the exit status then is 2.
 """
 
 import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import IO, Any
 
 import click
@@ -35,7 +36,7 @@ from assignor.problems import (
     result_of,
     totals,
 )
-from encoding import RebalanceError
+from encoding import RebalanceError, shown
 
 LINE_LIMIT = 1 << 30
 
@@ -89,7 +90,7 @@ def assign(
                 _answer(read, chosen, strategy, form)
         except RebalanceError as error:
             failed = True
-            say("assignor", f"line {number}, {label or 'no name'}: {error}")
+            say("assignor", f"line {number}, {shown(label) or 'no name'}: {error}")
             if form == "json":
                 _emit({"name": label, "error": str(error)})
     sys.exit(2 if failed else int(endless))
@@ -156,7 +157,7 @@ def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> boo
 
 
 def _at_the_end(problem: Problem, last: Round) -> Problem:
-    return Problem(name=problem.name, state=last.state, data=problem.data)
+    return replace(problem, state=last.state)
 
 
 def _emit(answer: dict[str, Any]) -> None:

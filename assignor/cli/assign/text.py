@@ -9,6 +9,7 @@ from rich.text import Text
 from assignor.cli.toolkit.text import bar, print_uncut, text_console
 from assignor.placement import GroupState, TaskAssignment
 from assignor.problems import Problem, Round, moves_of, totals
+from encoding import shown
 
 _BAR = 12
 _SHOWN = 8
@@ -21,7 +22,7 @@ def print_answer(
     state, console = problem.state, text_console()
     copies = f"{len(assignment.standbys) - len(assignment.warmups)} standbys"
     head = (
-        f"{problem.name or 'group'}: {len(state.tasks)} tasks ({int(state.stateful.sum())} "
+        f"{shown(problem.name) or 'group'}: {len(state.tasks)} tasks ({int(state.stateful.sum())} "
         f"stateful), {copies}, {len(state.clients)} clients, {int(state.threads.sum())} threads; "
         f"{strategy}, {millis:.1f} ms"
     )
@@ -37,7 +38,7 @@ def print_answer(
     after = f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
     console.print(f"follow-up rebalance: {after if assignment.followup else 'none, settled'}")
     for warning in (*state.warnings, *assignment.warnings):
-        console.print(Text(f"warning: {warning}", style="yellow"))
+        console.print(Text(f"warning: {shown(warning, limit=None)}", style="yellow"))
     console.print()
 
 
@@ -66,9 +67,9 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
         goes = [state.tasks[t] for t in moved if state.owner[t] == number]
         load_bar = bar(float(load[number]) / top, _BAR)
         table.add_row(
-            short_id(process_id, state.clients),
-            *[state.racks[number] or ""] * has_racks,
-            *[",".join(f"{k}={v}" for k, v in state.tags[number])] * has_tags,
+            shown(short_id(process_id, state.clients)),
+            *[shown(state.racks[number] or "")] * has_racks,
+            *[shown(",".join(f"{k}={v}" for k, v in state.tags[number]))] * has_tags,
             *map(str, (state.threads[number], active[number], standby[number], warm[number])),
             f"{load_bar:<{_BAR}} {load[number]:.1f}",
             _listed(comes, "+"),
@@ -97,7 +98,7 @@ def print_rounds(
     """A table of the start and each event: rounds and moves until settled."""
     console = text_console()
     verdict = "settled" if is_settled else "never settled"
-    console.print(Text(f"{name or 'group'} with {strategy}: {verdict}", style="bold"))
+    console.print(Text(f"{shown(name) or 'group'} with {strategy}: {verdict}", style="bold"))
     table = Table(box=None, pad_edge=False)
     columns = ("rounds", "handoffs", "takeovers", "stateless_moves", "restores", "cold")
     for column in ("event", *columns, "warmups_max", "peak_load"):

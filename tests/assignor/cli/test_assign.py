@@ -76,7 +76,7 @@ def test_wrong_options_are_one_sentence_and_exit_status_2():
 def test_a_strategy_of_your_own_is_named_by_module(monkeypatch):
     monkeypatch.setattr(module, "own", lambda _: 1 / 0, raising=False)
     result = call("--format", "json", "--strategy", "assignor.cli.assign.command:own")
-    assert answers(result)[0]["error"].startswith("the strategy failed, ZeroDivisionError")
+    assert answers(result)[0]["error"].startswith("strategy <lambda> failed, ZeroDivisionError")
     assert result.exit_code == 2
     assert call("--strategy", "no.such:thing").exit_code == 2
     assert call("--strategy", "assignor.cli.assign.command:nothing").exit_code == 2

@@ -10,7 +10,7 @@ from assignor.explain.facts import facts_of
 from assignor.explain.moves import diff_of, joined
 from assignor.explain.read_back import answer_of, regrouped
 from assignor.placement import LAG_RUNNING, NOBODY
-from assignor.problems.files import ProblemError
+from assignor.problems.values import ProblemError
 from encoding import TaskId
 from tests.assignor.explain.groups import draw_group
 

@@ -10,7 +10,8 @@ from assignor.inspection.saved_problem import problem_of, process_named
 from assignor.inspection.values import ClusterFacts, TopicFacts
 from assignor.placement.strategies import named_strategy
 from assignor.problems.events import play_problem
-from assignor.problems.files import ProblemError, read_problem
+from assignor.problems.files import read_problem
+from assignor.problems.values import ProblemError
 from encoding import NativeAssignment, TaskId, TopicPartition
 from tests.assignor.inspection.described_groups import captured, group_of, member
 

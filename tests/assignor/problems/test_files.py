@@ -195,6 +195,13 @@ def test_the_memory_marks_copies_that_came_no_nearer():
     assert not other.state.copy_stalled.any()
 
 
+def test_problems_without_a_name_have_no_memory_of_each_other():
+    memory = LagMemory()
+    data = client(lags={"0_0": 400, "0_1": 300}) | {"name": ""}
+    for _ in range(2):
+        assert not read_problem(data, memory=memory).state.copy_stalled.any()
+
+
 def test_the_answer_tells_warm_ups_from_standbys_and_sorts_everything():
     read = read_problem(problem())
     assignment = TaskAssignment(

@@ -63,6 +63,28 @@ def test_huge_groups_are_placed_by_all_workers_and_come_back_as_rows(spark, tmp_
         assert validate(state, placed(state, clients)) == ()
 
 
+def test_broken_huge_groups_are_rejected_and_the_others_placed(spark, tmp_path):
+    good = problem(60, 1)
+    lines = [
+        json.dumps(good),
+        "{broken" + " " * 9_000,
+        json.dumps(problem(60, 2) | {"config": {"num.standby.replicas": 10**30}}),
+        json.dumps(problem(60, 3) | {"clients": {}, "note": " " * 9_000}),
+    ]
+    path = tmp_path / "groups.jsonl"
+    path.write_text("\n".join(lines))
+    arguments = ["--in", str(path), "--out", f"{tmp_path}/plans", "--on-error", "reject"]
+    result = CliRunner().invoke(
+        main, ["batch", *arguments, "--huge-tasks", "40", "--format", "json"]
+    )
+    assert result.exit_code == 1, (result.stderr, result.exception)
+    summary = json.loads(result.stdout)
+    assert (summary["groups"], summary["rejects"], summary["huge"]) == (4, 3, 1)
+    assert [row.name for row in spark.read.parquet(f"{tmp_path}/plans").collect()] == ["group-1"]
+    rejects = spark.read.parquet(f"{tmp_path}/plans/_rejects").collect()
+    assert sorted(row.place for row in rejects) == [f"{path}, line {n}" for n in (2, 3, 4)]
+
+
 def test_partitions_share_the_work_and_the_largest_come_first():
     classes = (
         SizeClass(power=14, groups=2, work=40_000, tasks_max=30_000),

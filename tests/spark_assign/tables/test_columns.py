@@ -10,8 +10,8 @@ import pytest
 from assignor import read_problem
 from assignor.problems import parse_problem
 from spark_assign.tables.checks import Reject
-from spark_assign.tables.columns import states_of
 from spark_assign.tables.convert import GROUP_ARROW, group_batch
+from spark_assign.tables.states import states_of
 
 SAMPLE = Path(__file__).parents[2] / "assignor" / "problems" / "open_sample.jsonl.gz"
 FIELDS = [
@@ -86,11 +86,23 @@ def task(**changes):
 BAD = {
     "a name that is missing": (row(name=None), "name", "null"),
     "no clients": (row(clients=[]), "clients", "null"),
+    "two copies and no clients": (
+        task(owner=None, copies=[{"client": "a"}, {"client": "b"}]) | {"clients": []},
+        "clients",
+        "null",
+    ),
     "clients that are null": (row(clients=None), "clients", "null"),
     "a null client": (row(clients=[{"client": "a"}, None]), "clients", "null"),
     "a client without an id": (row(clients=[{"client": "a"}, {}]), "clients.client", "null"),
     "a client twice": (row(clients=[{"client": "a"}] * 2), "clients.client", "a"),
     "negative threads": (row(clients=[{"client": "a", "threads": -1}]), "clients.threads", "-1"),
+    "tasks that are null": (row(tasks=None), "tasks", "null"),
+    "a weight beyond all": (task(weight=1e300), "tasks.weight", "1e+300"),
+    "replicas beyond Java's": (
+        row(config=[("num.standby.replicas", str(10**30))]),
+        "config",
+        "{'num.standby.replicas': '1000000000000000000000000000000'}",
+    ),
     "a null task": (row(tasks=[None]), "tasks", "null"),
     "a task without a partition": (task(partition=None), "tasks.partition", "null"),
     "a task without a subtopology": (task(subtopology=None), "tasks.subtopology", "null"),
@@ -117,6 +129,29 @@ def test_what_makes_no_sense_costs_its_own_group_only(what):
     assert isinstance(wrong[1], Reject)
     assert (wrong[1].column, wrong[1].value) == (column, value)
     assert wrong[1].reason
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["no clients", "two copies and no clients", "clients that are null", "tasks that are null"],
+)
+def test_a_batch_of_such_groups_only_is_rejected_with_the_same_reason(what):
+    bad, column, value = BAD[what]
+    batch = pa.RecordBatch.from_pylist([bad, bad], schema=GROUP_ARROW)
+    for name, wrong in states_of(batch):
+        assert (name, wrong.column, wrong.value) == ("orders", column, value)
+        assert not wrong.reason.endswith("report it with the group")
+
+
+def test_bytes_that_are_no_text_cost_their_own_group_only():
+    rows = [row(name=name) for name in ("one", "two", "three")]
+    batch = pa.RecordBatch.from_pylist(rows, schema=GROUP_ARROW)
+    names = pa.array([b"one", b"t\xffo", b"three"], pa.binary()).view(pa.string())
+    broken = batch.set_column(0, GROUP_ARROW.field("name"), names)
+    one, two, three = states_of(broken)
+    assert one[1].clients == three[1].clients == ("a", "b")
+    assert two[0] == "t\ufffdo"
+    assert "UnicodeDecodeError" in two[1].reason
 
 
 def test_a_group_without_tasks_is_a_group():

@@ -10,6 +10,7 @@ from assignor.problems import ProblemError
 from probing import ReleaseError
 from spark_assign.whatif.measures import cross_rack, measures
 from spark_assign.whatif.scenarios import case_of, parse_scenarios, subjects, with_clients, without
+from tests.assignor import broken_strategies
 
 STRATEGY = find_strategy("high_availability")
 
@@ -54,6 +55,14 @@ def test_group_as_it_is_stays_as_it_is():
     assert (cost["rounds"], cost["handoffs"], cost["restores"], cost["settled"]) == (1, 0, 0, True)
     assert cost["load_max"] == cost["load_mean"] == 4.0
     assert cost["converge_ms"] == 1  # twenty records on each client
+
+
+@pytest.mark.parametrize("name", ["raises", "exits", "returns_dict", "drops_a_task"])
+def test_a_strategy_that_fails_is_the_error_of_its_case(name):
+    [now] = parse_scenarios(())
+    case = case_of(now, "", group(), getattr(broken_strategies, name))
+    assert f"strategy {name}" in case.error
+    assert measures(case) == {}
 
 
 def test_each_client_dies_once_and_its_tasks_go_to_their_standbys():

@@ -8,7 +8,8 @@ from assignor import AssignmentConfig
 from assignor.placement.jvm import kafka_high_availability
 from assignor.placement.jvm.group import java_order
 from assignor.placement.jvm.java_collections import JavaQueue, hash_map_order
-from assignor.placement.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput, group_state, validate
+from assignor.placement.state import LAG_RUNNING, LAG_UNKNOWN, ClientInput, group_state
+from assignor.placement.validation import validate
 from assignor.problems.files import read_problem, result_of
 from encoding import TaskId
 

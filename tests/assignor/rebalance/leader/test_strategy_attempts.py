@@ -66,7 +66,7 @@ def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
     assert tried.failures == StrategyFailures(
         count=1,
         retry_at_ms=1_000 + FIRST_BACKOFF_MS,
-        why="the strategy failed, ZeroDivisionError: by nothing",
+        why="strategy failing failed, ZeroDivisionError: by nothing",
     )
     [said] = tried.warnings
     assert "ZeroDivisionError: by nothing (once); tasks stay" in said
@@ -81,13 +81,13 @@ def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
         (lambda _: TaskAssignment(active=np.zeros(6)), "given as float64; give whole numbers"),
         (
             lambda _: TaskAssignment(active=np.zeros(6, dtype=int), standbys=((1, 1.0),)),
-            "int64, float; give whole numbers",
+            "given as float; give whole numbers",
         ),
         (
             lambda _: TaskAssignment(active=np.zeros(6, dtype=int), standbys=((1, 0),)),
             "two copies",
         ),
-        (lambda _: None, "AttributeError"),
+        (lambda _: None, "NoneType; return a TaskAssignment"),
         (lambda: None, "TypeError"),
     ],
 )

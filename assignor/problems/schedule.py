@@ -1,0 +1,126 @@
+"""What a problem says for `--simulate`: events, and clients whose copies never catch up."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from assignor.placement import LAG_UNKNOWN, ClientInput
+from assignor.problems.values import (
+    Json,
+    ProblemError,
+    checked_object,
+    read_client,
+    records_behind,
+    said,
+)
+from encoding import shown
+
+_BOUNCE_LAG: Final = 100
+_KINDS: Final[Mapping[str, str]] = {
+    "bounce": "a list of clients",
+    "join": "an object of clients",
+    "leave": "a list of clients",
+}
+"""Types of events, and what `clients` of each is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What happens to a group.
+
+    Attributes:
+        kind: bounce, join or leave.
+        clients: process ids of those who bounce or leave, in turn.
+        joining: those who join, by process id.
+        lag: records that a copy is behind on a client that is back from a bounce.
+    """
+
+    kind: str
+    clients: tuple[str, ...] = ()
+    joining: tuple[ClientInput, ...] = ()
+    lag: int = _BOUNCE_LAG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """What happens to a group, in turn.
+
+    Attributes:
+        events: one after another; the group settles before each.
+        stuck: client -> lag that its copies go on reporting, LAG_UNKNOWN included.
+    """
+
+    events: tuple[Event, ...] = ()
+    stuck: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_schedule(data: Json, clients: Iterable[str]) -> Schedule:
+    """The events and stuck clients of a problem with these clients.
+
+    Raises:
+        ProblemError: they are not in the format, name a client that is not there, or leave nobody.
+    """
+    present = set(clients)
+    known = set(present)
+    events = tuple(_events(data.get("events"), present))
+    known |= {client.process_id for event in events for client in event.joining}
+    return Schedule(events=events, stuck=_stuck(data.get("stuck"), known))
+
+
+def _stuck(given: object, known: set[str]) -> dict[str, int]:
+    if given is None:
+        return {}
+    lags = checked_object(given, "stuck")
+    for client in lags:
+        if client not in known:
+            raise ProblemError(
+                f"stuck client {shown(client)} does not exist: neither clients nor a join has it"
+            )
+    return {
+        client: LAG_UNKNOWN
+        if lag == "unknown"
+        else records_behind(lag, f"stuck client {shown(client)}")
+        for client, lag in lags.items()
+    }
+
+
+def _events(given: object, present: set[str]) -> Iterator[Event]:
+    """The events, each checked against the clients that are there when it comes."""
+    if given is None:
+        return
+    if not isinstance(given, list):
+        raise ProblemError(f"events is {type(given).__name__}; give a list")
+    for number, event in enumerate(given, start=1):
+        kind = event.get("type") if isinstance(event, dict) else None
+        if not isinstance(kind, str) or kind not in _KINDS:
+            known = ", ".join(_KINDS)
+            raise ProblemError(f"event {said(kind)} is unknown, number {number}; known: {known}")
+        clients, where = event.get("clients"), f"event {number}, {kind}"
+        if kind == "join" and isinstance(clients, dict) and clients:
+            joining = tuple(read_client(name, one) for name, one in sorted(clients.items()))
+            present |= {client.process_id for client in joining}
+            yield Event(kind=kind, joining=joining)
+        elif kind != "join" and isinstance(clients, list) and clients:
+            _check_leaving(clients, present, where, is_back=kind == "bounce")
+            lag = records_behind(event.get("lag", _BOUNCE_LAG), f"{where}: an event")
+            if kind == "leave":
+                present -= set(clients)
+            yield Event(kind=kind, clients=tuple(clients), lag=lag)
+        else:
+            raise ProblemError(f"{where}, has clients {said(clients)}; give {_KINDS[kind]}")
+
+
+def _check_leaving(clients: list[object], present: set[str], where: str, *, is_back: bool) -> None:
+    """Refuse clients that are not there, and events that leave nobody.
+
+    Raises:
+        ProblemError: names the event and the client.
+    """
+    for client in clients:
+        if not isinstance(client, str):
+            raise ProblemError(f"{where}: clients has entry {said(client)}; give process ids")
+        if client not in present:
+            raise ProblemError(f"{where}: client {shown(client)} is to leave but is not there")
+    gone = 1 if is_back else len(set(clients))
+    if gone >= len(present):
+        raise ProblemError(f"{where}: all clients are to leave at once; keep one")

@@ -1,0 +1,160 @@
+"""Values of a problem file: objects, lists, texts, tasks, lags; each checked where it is read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from assignor.errors import TaskAssignmentError
+from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
+from encoding import TaskId, shown
+
+_LAG_BY_WORD = {"running": LAG_RUNNING, "unknown": LAG_UNKNOWN}
+_SAID = 100
+_DIGITS_MAX = 9
+_THREADS_MAX = 10**6
+Json = Mapping[str, Any]
+
+
+class ProblemError(TaskAssignmentError):
+    """A problem contradicts itself or is not in the format; the message says where."""
+
+
+def said(value: object) -> str:
+    """A value of a file as Python writes it, on one printable line of bounded length."""
+    try:
+        return shown(repr(value), limit=_SAID)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists within lists
+        return f"{type(value).__name__} too long to be shown"
+
+
+def checked_object(value: object, what: str) -> Json:
+    """The value, if it is a JSON object.
+
+    Raises:
+        ProblemError: it is something else; the message calls it `what`.
+    """
+    if not isinstance(value, dict):
+        raise ProblemError(f"{what} is {type(value).__name__}; give an object")
+    return value
+
+
+def object_at(data: Json, key: str) -> Json:
+    """The JSON object at a key; empty where it is missing or null.
+
+    Raises:
+        ProblemError: something else is there.
+    """
+    value = data.get(key)
+    return {} if value is None else checked_object(value, key)
+
+
+def list_at(data: Json, key: str, where: str) -> list[Any]:
+    """The list at a key; empty where it is missing or null.
+
+    Raises:
+        ProblemError: something else is there.
+    """
+    value = data.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ProblemError(f"{where}: {key} is {type(value).__name__}; give a list")
+    return value
+
+
+def texts_at(data: Json, key: str, where: str) -> list[str]:
+    """The list of texts at a key; empty where it is missing or null.
+
+    Raises:
+        ProblemError: something else is there, or in it.
+    """
+    values = list_at(data, key, where)
+    for value in values:
+        if not isinstance(value, str):
+            raise ProblemError(f"{where}: {key} has entry {said(value)}; give texts")
+    return values
+
+
+def index_of(text: str) -> int | None:
+    """The number that a text of up to nine digits writes, without leading zeros; else None."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
+    return int(text) if is_number and (text == "0" or text[0] != "0") else None
+
+
+def task_of(name: object, where: str) -> TaskId:
+    """The task of that name.
+
+    Raises:
+        ProblemError: the name is not SUBTOPOLOGY_PARTITION.
+    """
+    first, _, second = name.partition("_") if isinstance(name, str) else ("", "", "")
+    subtopology, partition = index_of(first), index_of(second)
+    if subtopology is None or partition is None:
+        raise ProblemError(
+            f"{where} names task {said(name)}; tasks are SUBTOPOLOGY_PARTITION, as 0_1"
+        )
+    return TaskId(subtopology, partition)
+
+
+def read_client(
+    process_id: str, given: object, *, before: Mapping[TaskId, int] | None = None
+) -> ClientInput:
+    """One entry of `clients`.
+
+    Raises:
+        ProblemError: it is not in the format; the message names the client and the value.
+    """
+    where = f"client {shown(process_id)}"
+    client = checked_object(given, where)
+    threads = client.get("threads", 1)
+    if not _is_whole(threads) or not 0 <= threads <= _THREADS_MAX:
+        raise ProblemError(
+            f"{where} has threads {said(threads)}; give a whole number, 0 to {_THREADS_MAX}"
+        )
+    rack = client.get("rack")
+    if rack is not None and not isinstance(rack, str):
+        raise ProblemError(f"{where} has rack {said(rack)}; give text or null")
+    tags = object_at(client, "tags")
+    for key, value in tags.items():
+        if not isinstance(value, str):
+            raise ProblemError(f"{where} has tag {shown(key)} {said(value)}; give text")
+    list_at(client, "standby", where)
+    return ClientInput(
+        process_id=process_id,
+        threads=threads,
+        active_tasks=frozenset(task_of(t, where) for t in list_at(client, "active", where)),
+        lags={
+            task_of(task, where): _lag(value, where, task)
+            for task, value in object_at(client, "lags").items()
+        },
+        lags_before=before or {},
+        rack=rack or None,
+        tags=tuple(sorted(tags.items())),
+    )
+
+
+def _lag(value: object, where: str, task: str) -> int:
+    if isinstance(value, str) and value in _LAG_BY_WORD:
+        return _LAG_BY_WORD[value]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ProblemError(
+            f"{where} reports lag {said(value)} for task {task}; "
+            'give "running", "unknown" or a number'
+        )
+    if not 0 <= value < LAG_UNKNOWN:
+        raise ProblemError(f"{where} reports lag {said(value)} for task {task}; lags are 0 or more")
+    return value
+
+
+def records_behind(value: object, where: str) -> int:
+    """A lag in records.
+
+    Raises:
+        ProblemError: it is no whole number, or below 0; the message begins with `where`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LAG_UNKNOWN:
+        raise ProblemError(f"{where} has lag {said(value)}; give a whole number, 0 or more")
+    return value
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,128 @@
+"""Group states from a batch of groups, without an object per task.
+
+Rows are checked and sorted together (`columns`), and a group is a slice of the result. What is
+wrong with a row is a `Reject`, and costs its own group only.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from assignor import AssignmentConfig, ConfigError, GroupState, config_from_mapping
+from assignor.config import setting_value
+from assignor.placement import lag_warnings
+from spark_assign.tables.checks import Checks, Reject, nulls
+from spark_assign.tables.columns import (
+    Clients,
+    Copies,
+    Raw,
+    Tasks,
+    check_tasks,
+    no_value,
+    sorted_clients,
+    sorted_copies,
+    sorted_tasks,
+)
+from spark_assign.tables.guard import guarded
+
+Settings = tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """The groups of a batch, checked and sorted.
+
+    Attributes:
+        checks: names of the groups, and what is wrong with which.
+        settings: Kafka-style settings that win over the rows' own.
+        configs: the rows' own.
+    """
+
+    checks: Checks
+    settings: Settings
+    configs: list[Any]
+    raw: Raw
+    clients: Clients
+    tasks: Tasks
+    copies: Copies
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, settings: Settings) -> "_Batch":
+        names = [name or "" for name in batch.column("name").to_pylist()]
+        checks, rows = Checks(names), range(len(names))
+        unnamed = np.array([not name for name in names], dtype=np.bool_)
+        checks.add(unnamed, rows, "name", no_value, "give the group a name")
+        missing = nulls(batch.column("tasks"))
+        checks.add(missing, rows, "tasks", no_value, "give a list, empty for a group without any")
+        raw = Raw.of(batch, checks)
+        is_empty = np.diff(raw.client_start) == 0
+        checks.add(is_empty, rows, "clients", no_value, "a group needs a client")
+        clients = sorted_clients(raw)
+        order = check_tasks(raw)
+        return cls(
+            checks=checks,
+            settings=settings,
+            configs=batch.column("config").to_pylist(),
+            raw=raw,
+            clients=clients,
+            tasks=sorted_tasks(raw, order, clients),
+            copies=sorted_copies(raw, order, clients),
+        )
+
+    def state(self, row: int) -> GroupState | Reject:
+        """The group of a row."""
+        checks, raw, own = self.checks, self.raw, self.configs[row]
+        if row not in checks.rejects:
+            try:
+                config = _config(tuple(sorted(own or ())), self.settings)
+            except ConfigError as error:
+                checks.one(row, "config", dict(own or ()), str(error))
+        if row in checks.rejects:
+            return checks.rejects[row]
+        part = slice(int(raw.task_start[row]), int(raw.task_start[row + 1]))
+        mine = slice(int(raw.client_start[row]), int(raw.client_start[row + 1]))
+        state = GroupState(
+            **self.tasks.columns(part),
+            **self.copies.columns(part),
+            **self.clients.columns(mine),
+            config=config,
+        )
+        return replace(state, warnings=lag_warnings(state))
+
+
+def states_of(
+    batch: pa.RecordBatch, *, settings: Settings = ()
+) -> Iterator[tuple[str, GroupState | Reject]]:
+    """The groups of a batch in the schema `schemas.GROUP`, one after another.
+
+    Never raises for what is in a row: that is a reject of the row.
+
+    Args:
+        batch: the rows.
+        settings: Kafka-style settings that win over the rows' own.
+    """
+    read = guarded("", lambda: _Batch.of(batch, settings))
+    if isinstance(read, Reject):
+        # Values that not even the checks can look at: row by row, to find out whose they are.
+        for row in range(batch.num_rows):
+            yield _alone(batch.slice(row, 1), settings)
+        return
+    for row, name in enumerate(read.checks.names):
+        yield name, guarded(name, partial(read.state, row))
+
+
+def _alone(batch: pa.RecordBatch, settings: Settings) -> tuple[str, GroupState | Reject]:
+    """The group of a batch of one row."""
+    [raw] = batch.column("name").cast(pa.binary()).to_pylist()
+    name = (raw or b"").decode("utf-8", errors="replace")
+    return name, guarded(name, lambda: _Batch.of(batch, settings).state(0))
+
+
+@lru_cache(maxsize=256)
+def _config(given: tuple[tuple[str, str | None], ...], settings: Settings) -> AssignmentConfig:
+    own = {name: setting_value(name, text) for name, text in given if text is not None}
+    return config_from_mapping(own | dict(settings))
