@@ -1,4 +1,4 @@
-"""What no answer, listener or observer does to a member: end it, freeze it, hide its tasks from it."""
+"""What no answer, listener or observer does to a member: end it, freeze it, hide its tasks."""
 
 import asyncio
 from types import SimpleNamespace
