@@ -13,6 +13,7 @@ seconds, and a sample of them is held to memory and time that follow the length 
 import argparse
 import contextlib
 import hashlib
+import logging
 import re
 import shutil
 import subprocess
@@ -83,7 +84,8 @@ def fuzz(flags: list[str]) -> None:
     """Run libFuzzer in this process; it ends the process. Flags and folders are libFuzzer's."""
     import atheris  # noqa: PLC0415 only here, so that inputs can be replayed without it
 
-    with atheris.instrument_imports(include=["encoding"]):
+    logging.disable(logging.CRITICAL)  # members log each answer that they cannot take
+    with atheris.instrument_imports(include=["encoding", "assignor.rebalance", "probing.member"]):
         import fuzz.targets  # noqa: F401, PLC0415 imports encoding, instrumented
     from fuzz.mutator import mutate  # noqa: PLC0415 imports encoding, after that
 
