@@ -13,6 +13,7 @@ seconds, and a sample of them is held to memory and time that follow the length 
 import argparse
 import contextlib
 import hashlib
+import logging
 import re
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ INPUT_BYTES_MAX = 4096
 SAMPLED = 128  # one input in so many is measured
 PEAK_BASE, PEAK_PER_BYTE = 6_000_000, 400  # bytes; 2**14 subtopologies may be claimed for nothing
 SECONDS_BASE, SECONDS_PER_BYTE = 0.25, 100e-6  # under the fuzzer's instrumentation
+INSTRUMENTED = ["encoding", "assignor.problems", "assignor.rebalance", "probing.member"]
 REPLAY = "python -m fuzz.fuzz_encoding"
 
 
@@ -83,7 +85,8 @@ def fuzz(flags: list[str]) -> None:
     """Run libFuzzer in this process; it ends the process. Flags and folders are libFuzzer's."""
     import atheris  # noqa: PLC0415 only here, so that inputs can be replayed without it
 
-    with atheris.instrument_imports(include=["encoding", "assignor.problems"]):
+    logging.disable(logging.CRITICAL)  # members log each answer that they cannot take
+    with atheris.instrument_imports(include=INSTRUMENTED):
         import fuzz.targets  # noqa: F401, PLC0415 imports these, instrumented
     from fuzz.mutator import mutate  # noqa: PLC0415 imports encoding, after that
 

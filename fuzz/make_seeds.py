@@ -43,6 +43,8 @@ from encoding import (
 from encoding.primitives.varints import encode_varint
 from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.group_row import seeds as group_rows
+from fuzz.led_groups import led_seeds
+from fuzz.member_answers import PARTITIONS
 from fuzz.targets import BASES, TARGETS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
@@ -198,6 +200,44 @@ def _for_readers(kind: str, name: str, data: bytes) -> Iterator[Seed]:
         yield Seed("explain", f"{kind} {name}", data)
 
 
+def member_seeds() -> Iterator[Seed]:
+    """Answers that a member of `fuzz.member_answers` can take, with the member and partitions."""
+    tasks = (TaskId(1, 0), TaskId(0, 0), TaskId(1, 0))  # of left-0, lines-0, right-0
+    pairs = (TopicPartition("left", 1), TopicPartition("right", 1))
+    picked = bytes([sum(1 << at for at, one in enumerate(PARTITIONS) if one.partition == 0)])
+    hosts = {HostInfo("here", 1): pairs}
+    value = Assignment(
+        version=11,
+        commonly_supported_version=11,
+        active_tasks=tasks,
+        standby_tasks={TaskId(1, 1): pairs},
+        partitions_by_host=hosts,
+        standby_partitions_by_host=hosts,
+    )
+    view = build_view(
+        epoch=1, sizes=(2, 2), active={HostInfo("here", 1): [0, 2]}, standby={HostInfo("h", 2): [3]}
+    )
+    said = NativeAssignment(
+        sizes=(2, 2),
+        warmup_tasks=(TaskId(1, 1),),
+        partition_counts={"left": 2, "lines": 2, "right": 2},
+        next_version=101,
+        view_full=encode_view(view),
+    )
+    for options in (0, 1, 2, 4, 16, 20):
+        behind = bytes([options]) + picked
+        for version in KAFKA_VERSIONS:
+            low = replace(value, version=version, commonly_supported_version=version)
+            name = f"member {options}, v{version}"
+            yield Seed("member_receive", name, encode_assignment(low) + behind)
+        trailed = encode_assignment(replace(value, native=said))
+        yield Seed("member_receive", f"member {options}, v11 with a trailer", trailed + behind)
+        body = replace(value, version=101, commonly_supported_version=101, native=said)
+        body = replace(body, active_tasks=(TaskId(0, 0), TaskId(1, 0)))
+        blob = encode_assignment(body)
+        yield Seed("member_receive", f"member {options}, v101", blob + behind)
+
+
 def view_seeds() -> Iterator[Seed]:
     """Views in full, as deltas between all of them, as references."""
     views = [*BASES]
@@ -270,7 +310,8 @@ def main() -> None:
         write_seeds("found", list(found_seeds(options.found)))
     else:
         rows = [Seed("group_row", *seed) for seed in group_rows()]
-        write_seeds("seeds", [*golden_seeds(), *native_seeds(), *view_seeds(), *rows])
+        made = [*golden_seeds(), *native_seeds(), *view_seeds(), *member_seeds(), *rows]
+        write_seeds("seeds", [*made, *led_seeds()])
 
 
 if __name__ == "__main__":

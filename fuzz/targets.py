@@ -1,4 +1,4 @@
-"""What has to hold for any bytes, one function per way into `encoding`.
+"""What has to hold for any bytes, one function per way in: `encoding`, and a member of a group.
 
 A target takes bytes and returns, or raises: `Finding` for a broken promise, anything else for an
 error that got out. The promises are those of `encoding.kafka.compiled`, `encoding.native.body` and
@@ -48,6 +48,8 @@ from encoding.view import codec as view_codec
 from encoding.view import delta as view_delta
 from encoding.view.columns import view_checksum
 from fuzz.group_row import group_row
+from fuzz.led_groups import lead_any_group
+from fuzz.member_answers import member_receive
 from fuzz.promises import Finding, expect
 
 __all__ = ["BASES", "TARGETS", "Finding", "expect"]
@@ -328,5 +330,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "delta/sealed": _sealed_delta,
     "reference": _reference,
     "group_row": group_row,
+    "led_group": lead_any_group,
+    "member_receive": member_receive,
 }
 """By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assignor.errors import MissingSourceTopic
-from assignor.rebalance import HostMap, Routing
+from assignor.rebalance import HostMap, Routing, ServedByHost
 from encoding import HostInfo, TopicPartition
 
 _SEED = 0x9747B28C
@@ -99,4 +99,6 @@ def key_hosts(
 
 
 def _serving(hosts: HostMap, wanted: TopicPartition) -> tuple[HostInfo, ...]:
+    if isinstance(hosts, ServedByHost):
+        return hosts.hosts_of(wanted)
     return tuple(sorted(host for host, partitions in hosts.items() if wanted in partitions))

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from assignor.rebalance import PartitionsByTask, TasksListener
-from encoding import TaskId
+from encoding import TaskId, task_order
 
 _NONE: AbstractSet[TaskId] = frozenset()
 
@@ -67,4 +67,4 @@ class RunningTasks(TasksListener):
 
 
 def _listed(tasks: Iterable[TaskId]) -> str:
-    return " ".join(str(task) for task in sorted(tasks)) or "nothing"
+    return " ".join(str(task) for task in sorted(tasks, key=task_order)) or "nothing"

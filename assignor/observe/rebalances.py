@@ -23,7 +23,7 @@ from assignor.observe.events import (
     RejoinRequested,
     SubscriptionWritten,
 )
-from encoding import TaskId
+from encoding import TaskId, task_order
 
 _log = logging.getLogger(__name__)
 
@@ -184,11 +184,11 @@ class RebalanceWatch:
             received_version=0 if taken is None else taken.version,
             next_version=used if taken is None else taken.next_version,
             commonly_supported_version=0 if taken is None else taken.commonly_supported_version,
-            active_tasks=tuple(sorted(active)),
+            active_tasks=tuple(sorted(active, key=task_order)),
             standby_tasks=() if taken is None else taken.standby_tasks,
             warmup_tasks=() if taken is None else taken.warmup_tasks,
-            gained_tasks=tuple(sorted(active - self._active)),
-            lost_tasks=tuple(sorted(self._active - active)),
+            gained_tasks=tuple(sorted(active - self._active, key=task_order)),
+            lost_tasks=tuple(sorted(self._active - active, key=task_order)),
             subscription_size=0 if wrote is None else wrote.size,
             assignment_size=0 if taken is None else taken.size,
             seconds=self._clock() - self._began_s if self._joins else 0.0,

@@ -29,7 +29,7 @@ from assignor.rebalance.leader import (
 )
 from assignor.rebalance.member import StreamsMember
 from assignor.rebalance.member_facts import MemberIdentity, Received
-from assignor.rebalance.routing_view import HostMap, Routing
+from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
@@ -50,6 +50,7 @@ __all__ = [
     "PartitionsByTask",
     "Received",
     "Routing",
+    "ServedByHost",
     "StreamsMember",
     "TasksHeld",
     "TasksListener",

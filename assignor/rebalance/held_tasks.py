@@ -1,6 +1,7 @@
 """What a member holds after an answer: its tasks with their partitions, and the routing view."""
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assignor.errors import TaskAssignmentError
@@ -16,11 +17,17 @@ from encoding import (
     apply_delta,
     decode_reference,
     decode_view,
+    shown,
+    task_order,
     view_reference,
 )
 from probing import EARLIEST_NATIVE_VERSION
 
 PartitionsByTask = Mapping[TaskId, tuple[TopicPartition, ...]]
+
+_NAMED = 3  # tasks in a sentence
+_SAME = "do leader and member run the same topology?"
+_LOOK_AT_LEADER = "the leader's answer is broken, look at the leader's log"
 
 
 class UnfollowableAnswer(TaskAssignmentError):
@@ -44,18 +51,22 @@ def held_tasks(
     """Pair tasks with partitions.
 
     In Kafka's layouts the n-th task id belongs to the n-th sorted partition; a native body names
-    each task once, and the topology says which partitions are its own.
+    each task once, and the topology says which partitions are its own. Whatever the layout, tasks
+    are those of the topology, as far as the member knows it: its subtopologies and their source
+    topics, and the partition counts that a leader of ours sends. JVM leaders send none, and the
+    member's own client may have older ones, so that a task beyond them passes. Without
+    subtopologies nothing is known, and nothing is checked.
 
     Raises:
-        UnfollowableAnswer: tasks and partitions do not fit together.
+        UnfollowableAnswer: tasks, partitions and topology do not fit together.
     """
+    native = assignment.native
+    counts = {} if native is None else native.partition_counts
+    by_id = {subtopology.id: subtopology for subtopology in subtopologies}
     if assignment.version < EARLIEST_NATIVE_VERSION:
         active = _by_position(assignment.active_tasks, sorted(partitions))
     else:
         active = _by_topology(assignment.active_tasks, sorted(partitions), subtopologies)
-    native = assignment.native
-    by_id = {subtopology.id: subtopology for subtopology in subtopologies}
-    counts = {} if native is None else native.partition_counts
     standby = {
         task: inputs
         or (
@@ -65,58 +76,114 @@ def held_tasks(
         )
         for task, inputs in assignment.standby_tasks.items()
     }
-    warmup = frozenset() if native is None else frozenset(native.warmup_tasks)
+    if by_id:
+        _check_tasks(active, by_id, counts)
+        _check_tasks(standby, by_id, counts)
+    both = active.keys() & standby.keys()
+    if by_id and both:
+        raise UnfollowableAnswer(
+            f"{_few(both)} would be active and standby on one member; {_LOOK_AT_LEADER}"
+        )
+    warmup = frozenset() if native is None else frozenset(native.warmup_tasks) & standby.keys()
     return TasksHeld(active=active, standby=standby, warmup=warmup)
 
 
-def _by_position(
-    tasks: Sequence[TaskId], partitions: Sequence[TopicPartition]
-) -> dict[TaskId, tuple[TopicPartition, ...]]:
+def _by_position(tasks: Sequence[TaskId], partitions: Sequence[TopicPartition]) -> PartitionsByTask:
     if len(tasks) != len(partitions):
         raise UnfollowableAnswer(
             f"{len(partitions)} partitions were assigned but {len(tasks)} active task ids; "
-            "the leader's answer is broken, look at the leader's log"
+            f"{_LOOK_AT_LEADER}"
         )
-    active: dict[TaskId, tuple[TopicPartition, ...]] = {}
+    active: dict[TaskId, list[TopicPartition]] = {}
     for task, partition in zip(tasks, partitions, strict=True):
-        active[task] = (*active.get(task, ()), partition)
-    return active
+        active.setdefault(task, []).append(partition)
+    return {task: tuple(inputs) for task, inputs in active.items()}
 
 
 def _by_topology(
     tasks: Sequence[TaskId],
     partitions: Sequence[TopicPartition],
     subtopologies: Sequence[Subtopology],
-) -> dict[TaskId, tuple[TopicPartition, ...]]:
+) -> PartitionsByTask:
     reader = {topic: part.id for part in subtopologies for topic in part.source_topics}
-    active: dict[TaskId, tuple[TopicPartition, ...]] = dict.fromkeys(sorted(tasks), ())
+    active: dict[TaskId, list[TopicPartition]] = {task: [] for task in tasks}
     for partition in partitions:
-        task = TaskId(reader.get(partition.topic, -1), partition.partition)
-        if task not in active:
-            raise UnfollowableAnswer(
-                f"partition {partition.topic}-{partition.partition} was assigned without its task; "
-                "do leader and member run the same topology?"
-            )
-        active[task] = (*active[task], partition)
-    bare = [str(task) for task, inputs in active.items() if not inputs]
+        found = active.get(TaskId(reader.get(partition.topic, -1), partition.partition))
+        if found is None:
+            name = shown(f"{partition.topic}-{partition.partition}")
+            raise UnfollowableAnswer(f"partition {name} was assigned without its task; {_SAME}")
+        found.append(partition)
+    bare = [task for task, inputs in active.items() if not inputs]
     if bare:
-        raise UnfollowableAnswer(
-            f"tasks {', '.join(bare)} were assigned without a partition; "
-            "do leader and member run the same topology?"
-        )
-    return active
+        raise UnfollowableAnswer(f"{_few(bare)} came without a partition; {_SAME}")
+    return {task: tuple(inputs) for task, inputs in active.items()}
 
 
-def held_view(held: View | None, native: NativeAssignment) -> View | None:
+def _check_tasks(
+    tasks: PartitionsByTask, by_id: Mapping[int, Subtopology], counts: Mapping[str, int]
+) -> None:
+    """Check tasks against the topology; where all counts are known, each has all its inputs."""
+    known = {
+        part.id for part in by_id.values() if all(topic in counts for topic in part.source_topics)
+    }
+    for task, inputs in tasks.items():
+        part = by_id.get(task.subtopology)
+        if part is None or task.topology_name is not None or task.partition < 0:
+            raise UnfollowableAnswer(f"{_few([task])} is not of this member's topology; {_SAME}")
+        distinct = set(inputs)
+        strange = [
+            p for p in inputs if p.partition != task.partition or p.topic not in part.source_topics
+        ]
+        if strange:
+            name = shown(f"{strange[0].topic}-{strange[0].partition}")
+            raise UnfollowableAnswer(
+                f"{_few([task])} came with partition {name}, which it does not read; {_SAME}"
+            )
+        if len(distinct) != len(inputs):
+            raise UnfollowableAnswer(
+                f"{_few([task])} came with a partition twice; {_LOOK_AT_LEADER}"
+            )
+        wanted = input_partitions(part, task.partition, counts) if part.id in known else inputs
+        if not wanted or distinct != set(wanted):
+            raise UnfollowableAnswer(
+                f"{_few([task])} came with {len(inputs)} partitions and reads {len(wanted)} by the"
+                f" leader's own counts; {_SAME}"
+            )
+
+
+def _few(tasks: Collection[TaskId]) -> str:
+    """Tasks of a leader for a sentence, which has no use for a million of them."""
+    listed = heapq.nsmallest(_NAMED, tasks, key=task_order)
+    names = ", ".join(shown(str(task), limit=64) for task in listed)
+    more = f" and {len(tasks) - len(listed)} more" if len(tasks) > len(listed) else ""
+    return f"{'task' if len(tasks) == 1 else 'tasks'} {names}{more}"
+
+
+def known_sizes(
+    subtopologies: Sequence[Subtopology], partition_counts: Mapping[str, int]
+) -> tuple[int, ...] | None:
+    """Tasks of each subtopology by its id, or None without a topology."""
+    if not subtopologies:
+        return None
+    sizes = [0] * (1 + max(part.id for part in subtopologies))
+    for part in subtopologies:
+        sizes[part.id] = max((partition_counts.get(t, 0) for t in part.source_topics), default=0)
+    return tuple(sizes)
+
+
+def held_view(
+    held: View | None, native: NativeAssignment, sizes: tuple[int, ...] | None
+) -> View | None:
     """The view after an answer; None when it is not known, so that the leader sends it in full.
 
-    A delta against another view, or a reference to one that is not held, is never applied.
+    A delta against another view, or a reference to one that is not held, is never applied. A view
+    of other tasks than `sizes` says is dropped before it is read.
     """
     try:
         if native.view_full is not None:
-            return decode_view(native.view_full)
+            return decode_view(native.view_full, sizes)
         if native.view_delta is not None:
-            return None if held is None else apply_delta(held, native.view_delta)
+            return None if held is None else apply_delta(held, native.view_delta, sizes)
         if native.view_reference is not None and held is not None:
             named = decode_reference(native.view_reference)
             return held if view_reference(held) == named else None
@@ -130,13 +197,8 @@ def view_routing(
     view: View, subtopologies: Sequence[Subtopology], partition_counts: Mapping[str, int]
 ) -> Routing:
     """Who hosts what, or nothing when the view is about another topology."""
-    sizes = [0] * len(view.sizes)
-    for part in subtopologies:
-        if part.id < len(sizes):
-            sizes[part.id] = max(
-                (partition_counts.get(t, 0) for t in part.source_topics), default=0
-            )
-    if tuple(sizes) != view.sizes:
+    sizes = known_sizes(subtopologies, partition_counts)
+    if sizes is None or sizes[: len(view.sizes)] != view.sizes:
         return Routing()
     return routing_of(view, subtopologies, partition_counts)
 

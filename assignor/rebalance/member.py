@@ -17,6 +17,7 @@ from assignor.rebalance.held_tasks import (
     UnfollowableAnswer,
     held_tasks,
     held_view,
+    known_sizes,
     view_routing,
 )
 from assignor.rebalance.leader import supported_ranges
@@ -282,8 +283,10 @@ class StreamsMember:
                 active=assignment.partitions_by_host,
                 standby=assignment.standby_partitions_by_host,
             )
-        self._sizes = native.sizes
-        self.view = held_view(self.view, native)
+        # The numbering of the next subscription's tasks: only that of this topology is of use.
+        self._sizes = () if other_topology(assignment, self._subtopologies) else native.sizes
+        sizes = known_sizes(self._subtopologies, native.partition_counts)
+        self.view = held_view(self.view, native, sizes)
         if self.view is None:
             return Routing()
         return view_routing(self.view, self._subtopologies, native.partition_counts)
@@ -291,9 +294,10 @@ class StreamsMember:
     def _is_missing(self, routing: Routing) -> bool:
         """Whether this member serves queries but the routing map does not name it (KAFKA-9568)."""
         endpoint = self.identity.user_endpoint
-        if not endpoint or not routing.active:
-            return False
-        return parse_endpoint(endpoint) not in routing.active
+        host = parse_endpoint(endpoint) if endpoint else None
+        if host is None or not routing.active:
+            return False  # no leader can list an endpoint that is none
+        return host not in routing.active
 
     def _native_part(
         self,

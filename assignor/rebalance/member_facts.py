@@ -6,12 +6,21 @@ from functools import lru_cache
 from hashlib import blake2b
 from uuid import UUID
 
+from assignor.errors import ConfigError
+from assignor.rebalance.endpoints import checked_endpoint
 from assignor.rebalance.leader import levels_said
-from assignor.topology import Subtopology
-from encoding import Assignment, Subscription, TaskOffsetSums
+from assignor.topology import Subtopology, is_topic_name
+from encoding import Assignment, Subscription, TaskOffsetSums, shown
 from probing import EARLIEST_NATIVE_VERSION, Command, NativeAnswer
 
 _OFFSET_SUMS_SINCE = 7
+# Limits of Kafka: `StreamsConfig` for tags (KIP-708), a length of 16 bits for the rack (KIP-881).
+_TAGS, _TAG_KEY, _TAG_VALUE = 5, 20, 30
+_RACK_BYTES = 32_767
+_TAGS_WANTED = (
+    f"up to {_TAGS} tags, keys of 1 to {_TAG_KEY} characters, values of up to {_TAG_VALUE}"
+)
+_NAME_WANTED = "1 to 249 letters, digits, dots, underscores and hyphens, or None"
 
 
 @lru_cache(maxsize=64)  # every member of a process has the same topology
@@ -74,6 +83,11 @@ class MemberIdentity:
         client_tags: KIP-708 tags.
         rack: `client.rack`, or None; said by native members.
         instance_id: `group.instance.id` of a static member, or None; said by native members.
+
+    Raises:
+        ConfigError: a value that other members cannot read, or that Kafka refuses: an endpoint that
+            is no `host:port`, more than 5 tags, a tag of more than 20 characters or with a value of
+            more than 30, a rack of more than 32,767 bytes, an instance id that is no topic name.
     """
 
     process_id: UUID
@@ -81,6 +95,42 @@ class MemberIdentity:
     client_tags: Mapping[str, str] = field(default_factory=dict)
     rack: str | None = None
     instance_id: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_endpoint(self.user_endpoint)
+        for name, value, wanted, is_right in (
+            ("process_id", self.process_id, "a uuid.UUID", _is_process),
+            ("client_tags", self.client_tags, _TAGS_WANTED, _are_tags),
+            ("rack", self.rack, f"text of up to {_RACK_BYTES} bytes", _is_rack),
+            ("group_instance_id", self.instance_id, _NAME_WANTED, _is_instance),
+        ):
+            if not is_right(value):
+                raise ConfigError(f"{name}={shown(repr(value))} is refused; give {wanted}")
+
+
+def _is_process(value: object) -> bool:
+    return isinstance(value, UUID)
+
+
+def _are_tags(value: object) -> bool:
+    """Whether these are client tags that Kafka Streams would start with (KIP-708)."""
+    return (
+        isinstance(value, Mapping)
+        and len(value) <= _TAGS
+        and all(isinstance(key, str) and 0 < len(key) <= _TAG_KEY for key in value)
+        and all(isinstance(text, str) and len(text) <= _TAG_VALUE for text in value.values())
+    )
+
+
+def _is_rack(value: object) -> bool:
+    """Whether this fits the consumer protocol and a native body."""
+    if not isinstance(value, str):
+        return value is None
+    return len(value.encode(errors="replace")) <= _RACK_BYTES
+
+
+def _is_instance(value: object) -> bool:
+    return value is None or (isinstance(value, str) and is_topic_name(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,14 @@ A view is one value for the whole group, named by epoch and checksum. The leader
 while the content stays, so that members that hold the view already need not get it again.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
 
 from assignor.rebalance.endpoints import parse_endpoint
 from assignor.topology import Subtopology, TaskPlan
@@ -17,9 +23,9 @@ from encoding import (
     View,
     ViewReference,
     build_view,
-    partitions_by_host,
 )
 
+Owners = npt.NDArray[np.int32]
 HostMap = Mapping[HostInfo, tuple[TopicPartition, ...]]
 
 
@@ -111,12 +117,103 @@ def input_partitions(
 def routing_of(
     view: View, subtopologies: Iterable[Subtopology], partition_counts: Mapping[str, int]
 ) -> Routing:
-    """Kafka's two host maps, derived from a view and the topology."""
+    """Kafka's two host maps, derived from a view and the topology.
+
+    Nothing is made of the view's columns until somebody asks: most members never route a query, and
+    a view may list far more copies than this member could make objects of between two polls.
+
+    Args:
+        view: whose sizes are those of the topology.
+        subtopologies: of the topology.
+        partition_counts: source topic -> partitions.
+    """
     by_id = {subtopology.id: subtopology for subtopology in subtopologies}
-    inputs = [
-        input_partitions(by_id[number], partition, partition_counts) if number in by_id else ()
-        for number, size in enumerate(view.sizes)
-        for partition in range(size)
-    ]
-    active, standby = partitions_by_host(view, inputs)
-    return Routing(active=active, standby=standby)
+    inputs = _TaskInputs(
+        starts=tuple(accumulate(view.sizes, initial=0)),
+        subtopologies=tuple(by_id.get(number) for number in range(len(view.sizes))),
+        counts=partition_counts,
+    )
+    return Routing(
+        active=ServedByHost(view.hosts, view.active[None, :], inputs),
+        standby=ServedByHost(view.hosts, view.standbys, inputs),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TaskInputs:
+    """What the tasks of a view read, by the view's numbers of tasks.
+
+    Attributes:
+        starts: number of each subtopology's first task, and the number of all tasks at the end.
+        subtopologies: by id; None where this topology has none.
+        counts: source topic -> partitions.
+    """
+
+    starts: tuple[int, ...]
+    subtopologies: tuple[Subtopology | None, ...]
+    counts: Mapping[str, int]
+
+    def of(self, numbers: Iterable[int]) -> tuple[TopicPartition, ...]:
+        """Input partitions of tasks, sorted."""
+        found: list[TopicPartition] = []
+        for number in numbers:
+            place = bisect_right(self.starts, number) - 1
+            part = self.subtopologies[place]
+            if part is not None:
+                found += input_partitions(part, number - self.starts[place], self.counts)
+        return tuple(sorted(found))
+
+    def number_of(self, wanted: TopicPartition) -> int | None:
+        """The task that reads a partition, or None."""
+        if not 0 <= wanted.partition < self.counts.get(wanted.topic, 0):
+            return None
+        for part in self.subtopologies:
+            if part is not None and wanted.topic in part.source_topics:
+                return self.starts[part.id] + wanted.partition
+        return None
+
+
+class ServedByHost(Mapping[HostInfo, tuple[TopicPartition, ...]]):
+    """One of Kafka's host maps, made of a view's columns as far as it is asked for."""
+
+    def __init__(self, hosts: tuple[HostInfo, ...], owners: Owners, inputs: _TaskInputs) -> None:
+        self._hosts, self._owners, self._inputs = hosts, owners, inputs
+
+    def __getitem__(self, host: HostInfo) -> tuple[TopicPartition, ...]:
+        place = self._places[host]
+        start, stop = self._edges[place : place + 2].tolist()
+        numbers = np.unique(self._order[start:stop] % max(1, self._owners.shape[1]))
+        return self._inputs.of(numbers.tolist())
+
+    def __contains__(self, host: object) -> bool:
+        return host in self._places
+
+    def __iter__(self) -> Iterator[HostInfo]:
+        return iter(self._hosts)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def hosts_of(self, wanted: TopicPartition) -> tuple[HostInfo, ...]:
+        """The hosts that serve a partition, sorted; looks at the copies of one task only."""
+        number = self._inputs.number_of(wanted)
+        if number is None or number >= self._owners.shape[1]:
+            return ()
+        places = {place for place in self._owners[:, number].tolist() if place >= 0}
+        return tuple(self._hosts[place] for place in sorted(places))
+
+    @cached_property
+    def _places(self) -> Mapping[HostInfo, int]:
+        return {host: place for place, host in enumerate(self._hosts)}
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        """Places in the columns, by host; those without a host come first."""
+        order: npt.NDArray[np.int64] = np.argsort(self._owners, axis=None, kind="stable")
+        return order
+
+    @cached_property
+    def _edges(self) -> npt.NDArray[np.int64]:
+        """Where each host begins in `_order`, and the end of the last one."""
+        owners = self._owners.ravel()[self._order]
+        return np.searchsorted(owners, np.arange(len(self._hosts) + 1)).astype(np.int64)

@@ -1,6 +1,11 @@
 """Processing topologies: nodes to subtopologies, subtopologies and partition counts to tasks."""
 
-from assignor.topology.subtopologies import RepartitionTopic, Subtopology, Topology
+from assignor.topology.subtopologies import (
+    RepartitionTopic,
+    Subtopology,
+    Topology,
+    is_topic_name,
+)
 from assignor.topology.tasks import SubtopologyWaits, TaskPlan, plan_tasks, without_subtopologies
 
 __all__ = [
@@ -9,6 +14,7 @@ __all__ = [
     "SubtopologyWaits",
     "TaskPlan",
     "Topology",
+    "is_topic_name",
     "plan_tasks",
     "without_subtopologies",
 ]

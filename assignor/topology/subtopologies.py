@@ -16,6 +16,11 @@ from assignor.errors import TopologyError
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
+def is_topic_name(text: str) -> bool:
+    """Whether Kafka takes this as a topic name, and so as a `group.instance.id`."""
+    return _TOPIC_NAME.fullmatch(text) is not None and text not in {".", ".."}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepartitionTopic:
     """A topic that the application writes and reads again to change the key of its records.
@@ -331,7 +336,7 @@ class Topology:
 
     @staticmethod
     def _check_topic(topic: str, *, node: str) -> None:
-        if not _TOPIC_NAME.fullmatch(topic) or topic in {".", ".."}:
+        if not is_topic_name(topic):
             raise TopologyError(
                 f"{topic!r} (node {node!r}) is no topic name: use 1 to 249 of a-z A-Z 0-9 . _ -"
             )

@@ -15,6 +15,7 @@ from encoding.native.json_fields import native_from_fields, native_to_fields
 from encoding.native.schema import (
     EARLIEST_NATIVE_VERSION,
     EMULATED_VERSIONS,
+    MAX_SUBTOPOLOGIES,
     NATIVE_VERSIONS,
     READABLE_SINCE,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "EARLIEST_NATIVE_VERSION",
     "EMULATED_VERSIONS",
     "KAFKAS",
+    "MAX_SUBTOPOLOGIES",
     "NATIVE_VERSIONS",
     "READABLE_SINCE",
     "NativeAssignment",

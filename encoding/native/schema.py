@@ -55,6 +55,7 @@ __all__ = [
     "EARLIEST_NATIVE_VERSION",
     "EMULATED_VERSIONS",
     "MAGIC",
+    "MAX_OWN_TASKS",
     "MAX_SUBTOPOLOGIES",
     "MAX_TASKS",
     "MAX_TEXT_BYTES",
@@ -83,6 +84,10 @@ MAGIC = b"\xf5SRA"
 
 MAX_SUBTOPOLOGIES = 2**14
 MAX_TASKS = 2**24
+MAX_OWN_TASKS = 2**18
+"""Tasks of one kind in one answer. Each active one costs the group's record a partition of 4 bytes,
+so that a broker's default leaves room for fewer; each becomes an object, which a bit must not ask
+for without bound."""
 MAX_TEXT_BYTES = 65_535
 
 

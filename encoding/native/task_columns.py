@@ -21,7 +21,7 @@ from encoding.native.ascending_numbers import (
     encode_few_numbers,
     encode_numbers,
 )
-from encoding.native.schema import MAX_TEXT_BYTES
+from encoding.native.schema import MAX_OWN_TASKS, MAX_TASKS, MAX_TEXT_BYTES
 from encoding.native.task_numbers import Numbering
 from encoding.native.unsigned_columns import decode_words, encode_words
 from encoding.primitives import (
@@ -141,12 +141,14 @@ def encode_tasks(columns: Columns, numbering: Numbering) -> tuple[bytes, Any]:
     return block(encode_numbers(numbers)) + rows, order
 
 
-def decode_tasks(data: bytes, numbering: Numbering) -> Columns:
-    """The reverse of ``encode_tasks``, in the order of the bytes."""
+def decode_tasks(data: bytes, numbering: Numbering, most: int = MAX_TASKS) -> Columns:
+    """The reverse of ``encode_tasks``, in the order of the bytes; up to ``most`` numbers."""
     if not data:
         return _NO_COLUMNS
     cursor = Cursor(data)
-    subs, parts = numbering.tasks_of(decode_numbers(cursor.block(), numbering.total))
+    numbers = decode_numbers(cursor.block(), numbering.total)
+    _check_count(len(numbers), most)
+    subs, parts = numbering.tasks_of(numbers)
     rows = cursor.rest()
     if not rows:
         return subs, parts, None
@@ -248,7 +250,8 @@ def decode_offset_rows(data: bytes) -> TaskOffsetSums:
 
 
 def encode_own_tasks(tasks: Sequence[TaskId], numbering: Numbering) -> bytes:
-    """Bytes of tasks in any order; ``WireFault`` for numbers beyond 32 bits."""
+    """Bytes of tasks in any order; ``WireFault`` for too many, or numbers beyond 32 bits."""
+    _check_count(len(tasks), MAX_OWN_TASKS)
     sizes, starts = numbering.sizes, numbering.starts
     if len(tasks) <= FEW:
         numbers = {
@@ -262,7 +265,7 @@ def encode_own_tasks(tasks: Sequence[TaskId], numbering: Numbering) -> bytes:
 
 
 def decode_own_tasks(data: bytes, numbering: Numbering) -> tuple[TaskId, ...]:
-    """Tasks in order, each once."""
+    """Tasks in order, each once; ``WireFault`` before more are made than one answer may name."""
     if 0 < len(data) <= FEW:
         cursor = Cursor(data)
         numbers = decode_few_numbers(cursor.block(), numbering.total)
@@ -271,7 +274,8 @@ def decode_own_tasks(data: bytes, numbering: Numbering) -> tuple[TaskId, ...]:
             subs = [bisect_right(starts, number) - 1 for number in numbers]
             pairs = zip(numbers, subs, strict=True)
             return tuple([TaskId(sub, number - starts[sub]) for number, sub in pairs])
-    return tasks_of(decode_tasks(data, numbering))
+    columns = decode_tasks(data, numbering, MAX_OWN_TASKS)
+    return tasks_of(columns, are_sorted=data != b"" and is_block(data))
 
 
 def columns_of(tasks: Sequence[TaskId]) -> Columns:
@@ -288,9 +292,15 @@ def columns_of(tasks: Sequence[TaskId]) -> Columns:
     return subs, parts, names if any(names) else None
 
 
-def tasks_of(columns: Columns) -> tuple[TaskId, ...]:
-    """The tasks of columns, sorted, each once."""
+def tasks_of(columns: Columns, *, are_sorted: bool = False) -> tuple[TaskId, ...]:
+    """The tasks of columns, sorted, each once; ``WireFault`` for more than an answer may name."""
     subs, parts, names = columns
+    _check_count(len(subs), MAX_OWN_TASKS)
     tasks = map(TaskId, subs.tolist(), parts.tolist(), repeat(None) if names is None else names)
     # Numbers ascend already, but tasks outside the numbering may go anywhere between them.
-    return tuple(sorted(set(tasks), key=task_order))
+    return tuple(tasks) if are_sorted else tuple(sorted(set(tasks), key=task_order))
+
+
+def _check_count(count: int, most: int) -> None:
+    if count > most:
+        raise WireFault(f"{count} tasks; at most {most} may be")

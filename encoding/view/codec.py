@@ -10,13 +10,15 @@ how many bytes at its start and at its end it shares with the one before, which 
 count up in the middle (`app-17.prod.example`). A column is bit-packed, `ceil(log2(hosts + 1))` bits
 per task with 0 for none; a standby column of few copies lists its tasks and hosts instead.
 
-A reader allocates at most `CELLS_PER_BYTE` owners per byte that it was given.
+A reader allocates at most `CELLS_PER_BYTE` owners per byte that it was given, and `CELLS_MAX` in
+all. A reader that knows its tasks names them: a view of others is refused by its first numbers.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from encoding.native import MAX_SUBTOPOLOGIES
 from encoding.primitives import DecodeError, EncodeError, HostInfo, encode_varint
 from encoding.view.bits import (
     VIEW_VERSION,
@@ -28,7 +30,9 @@ from encoding.view.bits import (
     write_ascending,
 )
 from encoding.view.columns import (
+    CELLS_MAX,
     HOST_BYTES_MAX,
+    HOSTS_MAX,
     NO_HOST,
     STANDBY_RANKS_MAX,
     View,
@@ -41,6 +45,8 @@ __all__ = [
     "DELTA",
     "FULL",
     "REFERENCE",
+    "check_cells",
+    "check_sizes",
     "checked_view",
     "decode_reference",
     "decode_view",
@@ -87,8 +93,13 @@ def encode_view(view: View) -> bytes:
     return bytes(out)
 
 
-def decode_view(data: bytes) -> View:
+def decode_view(data: bytes, sizes: Sequence[int] | None = None) -> View:
     """View of what `encode_view` wrote, in time and memory linear in the bytes.
+
+    Args:
+        data: what a leader sent.
+        sizes: tasks of each subtopology as the reader knows them, if it does; a view has these
+            sizes or the first of them, or it is refused before more of it is read.
 
     Raises:
         DecodeError: anything that is wrong, and nothing but this.
@@ -96,14 +107,13 @@ def decode_view(data: bytes) -> View:
     read = ViewReader(data)
     read_form(read, FULL)
     epoch = read.varint("the epoch")
-    sizes = read_sizes(read)
-    tasks = sum(sizes)
+    found = read_sizes(read, sizes)
+    tasks = sum(found)
     hosts = read_hosts(read)
     values = len(hosts) + 1
     ranks = read.varint("the number of standby ranks", min(STANDBY_RANKS_MAX, len(hosts)))
     active = read.packed(tasks, values, "the column of active owners") - 1
-    if (1 + ranks) * tasks > CELLS_PER_BYTE * len(read.data):
-        raise read.error(f"{ranks} standby ranks of {tasks} tasks are too many for these bytes")
+    check_cells(read, tasks, ranks, CELLS_PER_BYTE * len(read.data))
     standbys = np.full((ranks, tasks), NO_HOST, np.int32)
     for rank in range(ranks):
         if read.varint("the form of a standby column", _SPARSE) == _DENSE:
@@ -113,7 +123,7 @@ def decode_view(data: bytes) -> View:
             standbys[rank, places] = owners
     checksum = read_checksum(read)
     read.end()
-    view = checked_view(read, epoch=epoch, sizes=sizes, hosts=hosts, owners=(active, standbys))
+    view = checked_view(read, epoch=epoch, sizes=found, hosts=hosts, owners=(active, standbys))
     if view_checksum(view) != checksum:
         raise read.error("the checksum is wrong; the view was damaged on its way")
     return view
@@ -185,10 +195,29 @@ def write_sizes(out: bytearray, sizes: Sequence[int]) -> None:
         out += encode_varint(size)
 
 
-def read_sizes(read: ViewReader) -> tuple[int, ...]:
-    """Sizes of all subtopologies; what they add up to is not paid for yet."""
-    count = read.varint("the number of subtopologies", read.left)
-    return tuple(read.varint("the size of a subtopology") for _ in range(count))
+def read_sizes(read: ViewReader, known: Sequence[int] | None) -> tuple[int, ...]:
+    """Sizes of all subtopologies; what they add up to is not paid for yet.
+
+    With `known` sizes the first of them, and nothing else.
+    """
+    limit = MAX_SUBTOPOLOGIES if known is None else len(known)
+    count = read.varint("the number of subtopologies", min(limit, read.left))
+    sizes = tuple(read.varint("the size of a subtopology") for _ in range(count))
+    if known is not None:
+        check_sizes(read, sizes, known)
+    return sizes
+
+
+def check_sizes(read: ViewReader, sizes: Sequence[int], known: Sequence[int]) -> None:
+    """Check that sizes are the first of those that the reader knows."""
+    if tuple(sizes) != tuple(known[: len(sizes)]):
+        raise read.error("the view is about other tasks than the reader's topology")
+
+
+def check_cells(read: ViewReader, tasks: int, ranks: int, limit: int) -> None:
+    """Check that the owners of a view are as many as the reader makes room for."""
+    if (1 + ranks) * tasks > min(limit, CELLS_MAX):
+        raise read.error(f"{ranks} standby ranks of {tasks} tasks are too many for these bytes")
 
 
 def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:
@@ -210,7 +239,7 @@ def write_hosts(out: bytearray, hosts: Sequence[HostInfo]) -> None:
 
 def read_hosts(read: ViewReader) -> tuple[HostInfo, ...]:
     """Hosts as `write_hosts` wrote them; whether they are sorted is checked by `View`."""
-    count = read.varint("the number of hosts", read.left // _HOST_MINIMUM)
+    count = read.varint("the number of hosts", min(HOSTS_MAX, read.left // _HOST_MINIMUM))
     hosts: list[HostInfo] = []
     before, port = b"", 0
     for _ in range(count):

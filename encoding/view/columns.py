@@ -23,6 +23,8 @@ from encoding.primitives import EncodeError, HostInfo, PartitionsByHost, TopicPa
 from encoding.view.bits import Owners
 
 __all__ = [
+    "CELLS_MAX",
+    "HOSTS_MAX",
     "HOST_BYTES_MAX",
     "STANDBY_RANKS_MAX",
     "View",
@@ -39,6 +41,12 @@ HOST_BYTES_MAX = 255
 
 STANDBY_RANKS_MAX = 32
 """Most standby copies of one task that a view lists; it bounds what a delta may allocate."""
+
+HOSTS_MAX = 2**14
+"""Most hosts of a view: more than a group has members, whose subscriptions share one record."""
+
+CELLS_MAX = 2**24
+"""Most owners of a view that is read, (1 + R) x T; a small delta could ask for more and more."""
 
 NO_HOST = -1
 _EPOCH_MAX = 2**63 - 1
@@ -165,8 +173,8 @@ def build_view(
 ) -> View:
     """A view from task numbers per host, equal for equal input whatever its order.
 
-    Hosts that no view can list (`is_viewable`) are left out, and so are standby copies of a task
-    beyond `STANDBY_RANKS_MAX`: routing goes on without them.
+    Hosts that no view can list (`is_viewable`) are left out, and so are those beyond `HOSTS_MAX`
+    and standby copies of a task beyond `STANDBY_RANKS_MAX`: routing goes on without them.
 
     Args:
         epoch: of the new view.
@@ -180,7 +188,8 @@ def build_view(
     Raises:
         EncodeError: a task number that does not exist, or a task that runs on two hosts.
     """
-    hosts = tuple(sorted(HostInfo(*host) for host in {*active, *standby} if is_viewable(host)))
+    viewable = sorted(HostInfo(*host) for host in {*active, *standby} if is_viewable(host))
+    hosts = tuple(viewable[:HOSTS_MAX])
     index_by_host = {host: index for index, host in enumerate(hosts)}
     tasks = sum(sizes)
     owner = np.full(tasks, NO_HOST, np.int32)
@@ -235,6 +244,8 @@ def _check_numbers(view: View) -> None:
 
 
 def _check_hosts(hosts: tuple[HostInfo, ...]) -> None:
+    if len(hosts) > HOSTS_MAX:
+        raise EncodeError("view.hosts", len(hosts), None, f"a view has at most {HOSTS_MAX} hosts")
     if any(left >= right for left, right in pairwise(hosts)):
         raise EncodeError("view.hosts", hosts, None, "sort the hosts and list each once")
     for host in hosts:

@@ -12,7 +12,7 @@ view that it names and has to yield the very view that it promises, or it is ref
 holds another epoch is told so, and never routes by a view that nobody has.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,7 +29,10 @@ from encoding.view.bits import (
     write_ascending,
 )
 from encoding.view.codec import (
+    CELLS_PER_BYTE,
     DELTA,
+    check_cells,
+    check_sizes,
     checked_view,
     encode_reference,
     encode_view,
@@ -114,8 +117,13 @@ def encode_delta(old: View, new: View) -> bytes:
     return bytes(out)
 
 
-def apply_delta(old: View, data: bytes) -> View:
+def apply_delta(old: View, data: bytes, sizes: Sequence[int] | None = None) -> View:
     """The new view, in time and memory linear in the old view and the bytes.
+
+    Args:
+        old: the view at hand.
+        data: what a leader sent.
+        sizes: as of `decode_view`.
 
     Raises:
         ViewMismatch: the delta was made against another view, or the result is not what it names.
@@ -128,22 +136,26 @@ def apply_delta(old: View, data: bytes) -> View:
     if base != held:
         raise _mismatch(read, "the delta was made against another view", held, base)
     epoch = read.varint("the epoch")
-    sizes = read_sizes(read) if read.varint("whether sizes changed", 1) else old.sizes
+    found = read_sizes(read, sizes) if read.varint("whether sizes changed", 1) else old.sizes
+    if sizes is not None:
+        check_sizes(read, found, sizes)
     hosts = _read_hosts(read, old.hosts)
     values = len(hosts) + 1
     ranks = read.varint("the number of standby ranks", min(STANDBY_RANKS_MAX, len(hosts)))
-    new_tasks = sum(max(0, size - before) for size, before in _paired(sizes, old.sizes))
+    new_tasks = sum(max(0, size - before) for size, before in _paired(found, old.sizes))
+    paid = CELLS_PER_BYTE * len(read.data) + (1 + STANDBY_RANKS_MAX) * old.tasks
+    check_cells(read, sum(found), ranks, paid)
     fresh = read.packed(new_tasks, values, "the owners of new tasks") - 1
-    moved = _moved(old, sizes=sizes, hosts=hosts, ranks=ranks)
+    moved = _moved(old, sizes=found, hosts=hosts, ranks=ranks)
     if new_tasks:
-        moved[0, _grown(old.sizes, sizes)] = fresh
+        moved[0, _grown(old.sizes, found)] = fresh
     for column in moved:
         places, owners = read_sparse(read, moved.shape[1], values, "changed")
         column[places] = owners
     promised = ViewReference(epoch, read_checksum(read))
     read.end()
     columns = (moved[0], moved[1:])
-    view = checked_view(read, epoch=epoch, sizes=sizes, hosts=hosts, owners=columns)
+    view = checked_view(read, epoch=epoch, sizes=found, hosts=hosts, owners=columns)
     result = view_reference(view)
     if result != promised:
         raise _mismatch(read, "the delta leads to another view than it promises", result, promised)

@@ -164,7 +164,11 @@ class ReportError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refuse:
-    """Stop: this member or leader cannot go on, and ``why`` says what to do about it."""
+    """Stop: this member or leader cannot go on, and ``why`` says what to do about it.
+
+    After an answer, a member of ours stops at that answer only: it takes none of its tasks and asks
+    again after a back-off. It ends where a finalized level is one that it cannot meet.
+    """
 
     rule: str
     why: str

@@ -46,7 +46,8 @@ def member_step(state: MemberState, event: Event) -> tuple[MemberState, tuple[Co
     """Take one event and return the new state with the commands to carry out, in order.
 
     Nothing raises for what a leader may write: a member that cannot go on says ``Refuse`` and
-    stays refused. Every answer yields at least one command, so that each has its rule.
+    stays refused; one of ours refuses that answer alone, and asks for another. Every answer yields
+    at least one command, so that each has its rule.
     """
     if state.refusal is not None:
         return state, ()
@@ -127,6 +128,8 @@ def _assignment_received(
     match rule.action:
         case Action.REFUSE:
             refusal = Refuse(rule=rule.name, why=why)
+            if state.model in SURVIVES_ERRORS:
+                return state, (refusal,)
             return replace(state, refusal=refusal), (refusal,)
         case Action.REPORT:
             return _report_error(state, event.error_code, rule=rule.name, why=why)

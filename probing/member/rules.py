@@ -334,7 +334,8 @@ FIRES_DURING_REBALANCE: Final = frozenset({MemberModel.FOLLOWUP})
 """Models whose follow-up does not wait for a running rebalance to end (KAFKA-14382)."""
 
 SURVIVES_ERRORS: Final = frozenset({MemberModel.NATIVE})
-"""Models that report an error answer and stay in the group."""
+"""Models that report an error answer, refuse one that they cannot take, and stay in the group: the
+next leader, or the next answer, may be better."""
 
 
 def first_rule(model: MemberModel, numbers: VersionNumbers) -> VersionRule:

@@ -23,18 +23,16 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
-from aiokafka.errors import KafkaError
 
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
 from assignor.adapters.membership import Cancellable, EmbeddedAssignor, FollowupTimer
 from assignor.errors import ConfigError
 from assignor.rebalance import GroupMember, by_topic, read_consumer_subscription
-from encoding import DecodeError, TopicPartition
+from encoding import DecodeError, TopicPartition, shown
 
 # aiokafka's generation of a member that fell out of the group.
 _NO_GENERATION = -1
-# Between an answer that could not be used and the next join; the session goes on meanwhile.
-_UNUSABLE_PAUSE_S = 1.0
+_NO_ANSWER: bytes = ConsumerProtocolMemberAssignment(0, [], b"").encode()
 
 
 class _Consumer:
@@ -216,9 +214,8 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
             why = _unusable(answer, _subscribed(coordinator))
             if why:
                 self._report(why)
-                coordinator.request_rejoin()
-                await asyncio.sleep(_UNUSABLE_PAUSE_S)
-                raise KafkaError(why)
+                # Taken by `on_assignment` as an answer that cannot be read, and asked for again.
+                answer = _NO_ANSWER
             await complete(generation, member_id, protocol, answer)
 
         async def overheard(response: Any) -> Any:
@@ -245,15 +242,16 @@ def _subscribed(coordinator: Any) -> frozenset[str]:
 def _unusable(answer: bytes, subscribed: frozenset[str]) -> str:
     """Why aiokafka cannot take an answer, or nothing."""
     if not answer:
-        return "the leader sent this member no answer; it joins again"
+        return "the leader sent this member no answer"
     try:
         partitions = ConsumerProtocolMemberAssignment.decode(answer).partitions()
     except Exception as error:  # noqa: BLE001 whatever decoding raises, the bytes are not usable
-        return f"the leader's answer is no assignment ({type(error).__name__}: {error})"
+        what = shown(f"{type(error).__name__}: {error}")
+        return f"the leader's answer of {len(answer)} bytes is no assignment ({what})"
     strange = sorted({partition.topic for partition in partitions} - subscribed)
     if strange:
         return (
-            f"the leader assigned partitions of {', '.join(strange)}, which this consumer is not "
-            "subscribed to; subscribe all members to topology.source_topics(application_id)"
+            f"the leader assigned partitions of {shown(', '.join(strange))}, which this consumer is"
+            " not subscribed to; subscribe all members to topology.source_topics(application_id)"
         )
     return ""

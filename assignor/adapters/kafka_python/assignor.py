@@ -4,7 +4,8 @@ kafka-python calls `metadata`, `assign` and `on_assignment` on the consumer's io
 application waits in `poll`. Nothing here blocks it.
 
 kafka-python 3.0 throws a join away that ends between two calls of `poll`, and joins anew; `attach`
-has such a join kept for the next `poll`.
+has such a join kept for the next `poll`. Bytes that the client would raise for out of `poll` are
+held back: the assignor takes them as an answer that it cannot take, and asks again.
 """
 
 import time
@@ -21,10 +22,13 @@ from kafka.protocol.consumer.metadata import (
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
 from assignor.adapters.kafka_python.wire import group_member, owned_entries, to_wire
 from assignor.adapters.membership import EmbeddedAssignor, FollowupTimer
-from encoding import TopicPartition
+from encoding import TopicPartition, shown
 
 # kafka-python's generation of a member that fell out of the group.
 _NO_GENERATION = -1
+_NO_ANSWER: bytes = ConsumerProtocolAssignment(
+    version=0, assigned_partitions=[], user_data=b""
+).encode()
 
 
 class _Consumer:
@@ -58,12 +62,15 @@ class _Consumer:
         return tuple(TopicPartition(p.topic, p.partition) for p in self._consumer.assignment())
 
 
-def _keep_joins(coordinator: Any) -> None:
+def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
     """Have an answer that arrives between two calls of `poll` taken by the next one.
 
     kafka-python forgets it and joins anew, which costs the whole group a rebalance, and a member
     that always works between its polls all of them. As in the Java client, an answer is kept as
     long as the member is in the generation that it is of, and the session cannot have ended.
+
+    An answer that kafka-python cannot take becomes one without partitions and user data, and
+    `report` is told why.
     """
     join: Callable[[], Awaitable[bytes]] | None = getattr(
         coordinator, "_do_join_and_sync_async", None
@@ -84,10 +91,38 @@ def _keep_joins(coordinator: Any) -> None:
             if waits and is_member and time.monotonic() - since < session_s:
                 return answer
         answer = await join()
+        why = _unusable(answer, _subscribed(coordinator))
+        if why:
+            report(why)
+            answer = _NO_ANSWER
         kept = getattr(coordinator, "_generation", None), answer, time.monotonic()
         return answer
 
     coordinator._do_join_and_sync_async = join_or_take  # noqa: SLF001 the client has no hook for it
+
+
+def _subscribed(coordinator: Any) -> frozenset[str] | None:
+    """Topics of the consumer, or None where that is not known."""
+    topics = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
+    return None if topics is None else frozenset(topics)
+
+
+def _unusable(answer: bytes, subscribed: frozenset[str] | None) -> str:
+    """Why kafka-python cannot take an answer, or nothing."""
+    try:
+        partitions = ConsumerProtocolAssignment.decode(answer).partitions()
+        strange = {str(partition.topic) for partition in partitions}
+        strange -= strange if subscribed is None else subscribed
+    except Exception as error:  # noqa: BLE001 whatever decoding raises, the bytes are not usable
+        what = shown(f"{type(error).__name__}: {error}")
+        return f"the leader's answer of {len(answer)} bytes is no assignment ({what})"
+    if strange:
+        return (
+            f"the leader assigned partitions of {shown(', '.join(sorted(strange)))}, which this"
+            " consumer is not subscribed to; subscribe all members to"
+            " topology.source_topics(application_id)"
+        )
+    return ""
 
 
 class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped
@@ -112,7 +147,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
                 f"{type(consumer).__name__} has no group coordinator; attach a kafka-python 3 "
                 "KafkaConsumer that was made with a group_id"
             )
-        _keep_joins(coordinator)
+        _keep_joins(coordinator, self._report)
         client = _Consumer(consumer, coordinator)
         self._connect(
             client,

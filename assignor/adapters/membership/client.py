@@ -14,7 +14,7 @@ from assignor.observe import (
     RebalanceWatch,
 )
 from assignor.rebalance import TasksListener
-from encoding import TopicPartition
+from encoding import TopicPartition, shown
 
 _log = logging.getLogger(__name__)
 
@@ -77,11 +77,21 @@ class Reporting:
             self._guarded(lambda: observer(observation))
 
     def _guarded(self, step: Callable[[], None]) -> None:
+        """Do a step; what it raises is that step's failure, and the next one is done all the same.
+
+        A SystemExit too: out of a callback it would end the client's thread, not the application.
+        KeyboardInterrupt, GeneratorExit, a cancelled task and MemoryError pass.
+        """
         try:
             step()
-        except Exception as error:  # noqa: BLE001 raising would skip the client's own bookkeeping
-            _log.exception("a rebalance step failed")
-            self.failures = [
-                *self.failures[1 - _KEPT_FAILURES :],
-                f"{type(error).__name__}: {error}",
-            ]
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 the client's own bookkeeping is next
+            self._remember_failure(error)
+
+    def _remember_failure(self, error: BaseException) -> str:
+        """Log what a step raised, being handled now; returns it as a sentence."""
+        _log.exception("a rebalance step failed")
+        sentence = shown(f"{type(error).__name__}: {error}")
+        self.failures = [*self.failures[1 - _KEPT_FAILURES :], sentence]
+        return sentence

@@ -38,6 +38,7 @@ from assignor.rebalance import (
     GroupMember,
     LeaderKnowledge,
     MemberAnswer,
+    Received,
     Routing,
     StreamsMember,
     TasksHeld,
@@ -45,7 +46,7 @@ from assignor.rebalance import (
     assign_group,
 )
 from assignor.topology import Topology
-from encoding import RebalanceError, TaskId, TopicPartition, shown
+from encoding import RebalanceError, TaskId, TopicPartition, shown, task_order
 from probing import (
     RebalanceProtocol,
 )
@@ -213,15 +214,22 @@ class SharedAssignor(Following):
     def _take(
         self, partitions: Iterable[tuple[str, int]], user_data: bytes | None, generation: int
     ) -> None:
-        """Take the answer of the leader; never raises."""
+        """Take the answer of the leader, in this order: adopt, observe, follow.
+
+        Nothing is raised but KeyboardInterrupt, GeneratorExit and MemoryError. An answer that
+        cannot be taken, however it fails, leaves no tasks and is asked for again after a back-off.
+        """
         self._claims, self._answered = self._answered, NO_CLAIMS
-        self._guarded(
-            lambda: self._receive(
-                tuple(TopicPartition(topic, number) for topic, number in partitions),
-                bytes(user_data or b""),
-                generation,
+        used_before = self._member.state.used_version
+        received = self._received(partitions, user_data)
+        self._generation = generation
+        self._adopt()
+        assignment, size = received.assignment, len(user_data or b"")
+        if assignment is not None:
+            self._guarded(
+                lambda: self._observe(taken(assignment, self._member, generation, size=size))
             )
-        )
+        self._guarded(lambda: self._follow(received, used_before=used_before))
         self._observe(AnswerHandled(generation=generation))
 
     # Steps
@@ -255,7 +263,7 @@ class SharedAssignor(Following):
         if not told.active and not told.standby:
             return
         if lost:
-            self._observe(MembershipLost(active_tasks=tuple(sorted(told.active))))
+            self._observe(MembershipLost(active_tasks=tuple(sorted(told.active, key=task_order))))
             self._listener.on_tasks_lost(told.active, told.standby)
         else:
             self._listener.on_tasks_revoked(told.active, told.standby)
@@ -286,20 +294,31 @@ class SharedAssignor(Following):
     def _owned(self) -> Iterable[TopicPartition]:
         return () if self._client is None else sorted(self._client.owned_partitions())
 
-    def _receive(
-        self, partitions: tuple[TopicPartition, ...], user_data: bytes, generation: int
-    ) -> None:
-        used_before = self._member.state.used_version
-        received = self._member.receive(partitions, user_data, now_ms=int(time.time() * 1000))
-        self._generation = generation
-        if received.assignment is not None:
-            self._observe(taken(received.assignment, self._member, generation, size=len(user_data)))
-        self._follow(received, used_before=used_before)
+    def _received(self, partitions: Iterable[tuple[str, int]], user_data: bytes | None) -> Received:
+        """What an answer means; one that the member trips over is one that it cannot follow."""
+        try:
+            assigned = tuple(TopicPartition(topic, number) for topic, number in partitions)
+            return self._member.receive(
+                assigned, bytes(user_data or b""), now_ms=int(time.time() * 1000)
+            )
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 a leader's bytes are no reason to end a member
+            _log.exception("an answer of the leader could not be taken")
+            self._member.forget_tasks()
+            what = shown(f"{type(error).__name__}: {error}")
+            return Received(
+                assignment=None,
+                failure=f"the leader's answer could not be taken ({what}); this member asks again",
+            )
+
+    def _adopt(self) -> None:
+        """Tell the listener of the tasks that are held now."""
         told, held = self._told, self._member.held
         self._told = held
         if self.is_cooperative:
             self._guarded(lambda: self._give_back(told, held))
-        self._listener.on_tasks_assigned(held.active, held.standby)
+        self._guarded(lambda: self._listener.on_tasks_assigned(held.active, held.standby))
 
     def _give_back(self, told: TasksHeld, held: TasksHeld) -> None:
         """After a cooperative rebalance: only what moved away, or changed its partitions."""

@@ -9,7 +9,8 @@ from assignor.config import config_from_mapping
 from assignor.errors import ConfigError
 from assignor.placement import Strategy
 from assignor.rebalance import LeaderSettings, MemberIdentity
-from assignor.topology import Topology
+from assignor.topology import Subtopology, Topology, is_topic_name
+from encoding import shown
 from probing import RebalanceProtocol, Release, find_release
 
 # Process ids of static members are names in this space.
@@ -28,12 +29,29 @@ def leader_settings(
     Raises:
         TopologyError, ConfigError, ReleaseError: what was given cannot be.
     """
+    if not (isinstance(application_id, str) and is_topic_name(application_id)):
+        raise ConfigError(
+            f"application_id={shown(repr(application_id))} is refused, since internal topics begin"
+            " with it; give 1 to 249 letters, digits, dots, underscores and hyphens"
+        )
+    subtopologies = topology.subtopologies(application_id)
+    internal = {name for part in subtopologies for name in _internal_topics(part)}
+    for name in sorted(internal):
+        if not is_topic_name(name):
+            raise ConfigError(
+                f"internal topic {shown(name)} has {len(name)} characters, and Kafka takes 249; "
+                "shorten application_id or the name of the store or repartition topic"
+            )
     return LeaderSettings(
         release=find_release(release),
-        subtopologies=topology.subtopologies(application_id),
+        subtopologies=subtopologies,
         config=config_from_mapping(settings),
         strategy=strategy,
     )
+
+
+def _internal_topics(part: Subtopology) -> tuple[str, ...]:
+    return (*part.changelog_topics, *(topic.name for topic in part.repartition_topics))
 
 
 def identity_of(
@@ -43,12 +61,16 @@ def identity_of(
     rack: str | None,
     client_tags: Mapping[str, str] | None,
 ) -> MemberIdentity:
-    """Return what a member says about itself; a process without an id gets a random one."""
+    """Return what a member says about itself; a process without an id gets a random one.
+
+    Raises:
+        ConfigError: others could not read it; the message says what is allowed.
+    """
     return MemberIdentity(
         process_id=process_id or uuid4(),
         user_endpoint=endpoint,
         rack=rack,
-        client_tags=dict(client_tags or {}),
+        client_tags=client_tags or {},
     )
 
 

@@ -2,7 +2,7 @@
 
 from assignor.observe import AnswersDecided, AssignmentTaken
 from assignor.rebalance import GroupAnswer, StreamsMember
-from encoding import Assignment
+from encoding import Assignment, task_order
 from probing import Content
 
 
@@ -43,10 +43,10 @@ def taken(
         generation=generation,
         version=assignment.version,
         commonly_supported_version=assignment.commonly_supported_version,
-        active_tasks=tuple(sorted(held.active)),
-        standby_tasks=tuple(sorted(held.standby)),
+        active_tasks=tuple(sorted(held.active, key=task_order)),
+        standby_tasks=tuple(sorted(held.standby, key=task_order)),
         error_code=assignment.error_code,
         next_version=member.state.used_version,
-        warmup_tasks=tuple(sorted(held.warmup)),
+        warmup_tasks=tuple(sorted(held.warmup, key=task_order)),
         size=size,
     )

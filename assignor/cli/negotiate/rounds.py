@@ -83,7 +83,8 @@ class Round:
     def failed(self) -> bool:
         """Whether the leader or a member died."""
         dead = any(state.refusal is not None for _, state in self.states)
-        return self.decision.refusal is not None or dead
+        stopped = any(line.action == "stop" for line in self.lines)
+        return self.decision.refusal is not None or dead or stopped
 
     @property
     def settled(self) -> bool:

@@ -87,14 +87,8 @@ def followups(coordinator):
 
 def made(*, number=1, release="native", topology=TOPOLOGY, **options):
     seen = []
-    assignor = StreamsAssignor(
-        topology,
-        application_id="app",
-        process_id=UUID(int=number),
-        observer=seen.append,
-        release=release,
-        **options,
-    )
+    settings = {"application_id": "app", "process_id": UUID(int=number)} | options
+    assignor = StreamsAssignor(topology, observer=seen.append, release=release, **settings)
     coordinator = Coordinator()
     assignor.attach(SimpleNamespace(_coordinator=coordinator))
     return assignor, coordinator, seen

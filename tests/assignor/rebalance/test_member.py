@@ -72,7 +72,9 @@ def test_what_a_member_holds_is_reported_as_running_and_standbys_as_unknown():
 
 
 def test_a_task_with_several_partitions_holds_them_all():
-    member = start()
+    joined = Subtopology(id=0, nodes=("join",), source_topics=("a", "b"))
+    identity = MemberIdentity(process_id=UUID(int=1))
+    member = StreamsMember(find_release("native"), identity, subtopologies=(joined,))
     both = (TopicPartition("a", 0), TopicPartition("b", 0))
     member.receive(both, answer(tasks=(TASKS[0], TASKS[0])), now_ms=0)
     assert member.held.active == {TASKS[0]: both}
@@ -128,6 +130,22 @@ def test_the_historic_crash_is_a_refusal_to_write():
     member.receive(LINES, answer(version=3, common=4), now_ms=0)
     with pytest.raises(MemberRefused, match="KAFKA-8649"):
         member.subscription()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\0\0\0\x0c" * 9, b"\xff" * 8, answer(11), answer(101, 101)[:6] + bytes(20)],
+    ids=["a later version", "no version", "above the pin", "no body"],
+)
+def test_an_answer_that_cannot_be_taken_ends_no_member_of_ours(data):
+    member = start(upgrade_from="1.1")
+    for _ in range(3):
+        member.subscription()
+        assert member.receive(LINES, data, now_ms=0).failure
+        assert member.state.refusal is None
+    member.subscription()
+    assert member.receive(LINES, answer(2, -1), now_ms=0).failure == ""
+    assert tuple(member.held.active) == TASKS
 
 
 def test_an_answer_above_what_was_sent_is_refused():

@@ -9,7 +9,6 @@ from aiokafka.coordinator.protocol import (
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
-from aiokafka.errors import KafkaError
 
 from assignor import ConfigError, CopartitionMismatch, TasksHeld, TasksListener, Topology
 from assignor.adapters.aiokafka.assignor import StreamsAssignor, _owned
@@ -198,19 +197,19 @@ def test_nothing_is_raised_whatever_listener_and_observer_do():
         (ConsumerProtocolMemberAssignment(0, [("other", [0])], b"").encode(), "other"),
     ],
 )
-def test_an_answer_that_would_end_aiokafka_is_told_and_asked_for_again(
-    bytes_of_answer, why, monkeypatch
-):
-    monkeypatch.setattr("assignor.adapters.aiokafka.assignor._UNUSABLE_PAUSE_S", 0)
+def test_an_answer_that_would_end_aiokafka_becomes_one_without_anything(bytes_of_answer, why):
     listener = Listener()
     assignor, coordinator, _ = made(listener=listener)
     assignor.metadata({"lines"})
     assignor.metadata({"lines"})  # looking twice does not wrap twice
-    with pytest.raises(KafkaError, match=why):
-        asyncio.run(coordinator._on_join_complete(1, "m", "stream", bytes_of_answer))
-    assert coordinator.requests == 1
-    assert coordinator.completed == []
-    assert len(listener.calls) == 1
+    asyncio.run(coordinator._on_join_complete(1, "m", "stream", bytes_of_answer))
+    (taken,) = map(ConsumerProtocolMemberAssignment.decode, coordinator.completed)
+    assert (taken.partitions(), taken.user_data) == ([], b"")
+    assert why in listener.calls[0][1]
+    assignor.on_assignment(taken)
+    assert assignor._timer._timer is not None, "it is asked for again after a back-off"
+    assert tuple(assignor.tasks.active) == ()
+    assignor.close()
 
 
 def test_an_answer_that_aiokafka_can_take_reaches_it_unchanged():

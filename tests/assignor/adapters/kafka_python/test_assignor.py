@@ -94,7 +94,7 @@ def test_nothing_is_raised_for_an_answer_that_cannot_be_read_and_it_asks_again_l
     garbage = ConsumerProtocolAssignment(version=1, assigned_partitions=[], user_data=b"\x00")
     assignor.on_assignment(garbage, 1)
     assert "unreadable" in assignor.failures[0]
-    assert listener.calls[0][0] == "error"
+    assert [kind for kind, _ in listener.calls] == ["assigned", "error"]
     assert assignor._timer._timer is not None
     assert assignor.failed is None
     assignor.close()
@@ -165,28 +165,55 @@ class Joining(Coordinator):
     def __init__(self, session_timeout_ms=6000):
         super().__init__()
         self.config = {"session_timeout_ms": session_timeout_ms}
-        self.joins, self.failure = 0, None
+        self.joins, self.failure, self.answer = 0, None, None
 
     async def _do_join_and_sync_async(self):
         self.busy = True
         self.joins += 1
         if self.failure:
             raise self.failure
-        return b"%d" % self.joins
+        return self.answer or of_join(self.joins)
 
 
-def attached(coordinator):
-    assignor, _, _ = made()
+def of_join(number):
+    user_data = b"%d" % number
+    return ConsumerProtocolAssignment(
+        version=1, assigned_partitions=[("lines", [0])], user_data=user_data
+    ).encode()
+
+
+def attached(coordinator, **options):
+    assignor, _, _ = made(**options)
     assignor.attach(SimpleNamespace(_coordinator=coordinator))
     return lambda: asyncio.run(coordinator._do_join_and_sync_async())
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"\0", "no assignment"),
+        (b"\0\1\xff\xff\xff\xff\xff\xff\xff\xff", "no assignment"),
+        (b"\0\1\x7f\xff\xff\xff", "no assignment"),
+        (of_join(1), "not subscribed to"),
+    ],
+)
+def test_bytes_that_the_client_would_raise_for_become_an_answer_without_anything(answer, why):
+    listener = Listener()
+    coordinator = Joining()
+    coordinator._subscription = SimpleNamespace(subscription={"other"})
+    join = attached(coordinator, listener=listener)
+    coordinator.answer = answer
+    taken = ConsumerProtocolAssignment.decode(join())
+    assert (taken.partitions(), bytes(taken.user_data)) == ([], b"")
+    assert why in listener.calls[-1][1]
 
 
 def test_an_answer_that_nobody_took_is_taken_by_the_next_poll_and_only_by_one():
     coordinator = Joining()
     join = attached(coordinator)
-    assert [join(), join(), join()] == [b"1", b"1", b"2"]
+    assert [join(), join(), join()] == [of_join(1), of_join(1), of_join(2)]
     coordinator.busy = False  # taken
-    assert join() == b"3"
+    assert join() == of_join(3)
 
 
 def test_an_answer_is_not_kept_beyond_its_generation_or_session():
@@ -194,9 +221,9 @@ def test_an_answer_is_not_kept_beyond_its_generation_or_session():
     join = attached(coordinator)
     join()
     coordinator._generation = SimpleNamespace(generation_id=2)
-    assert join() == b"2"
+    assert join() == of_join(2)
     late = attached(Joining(session_timeout_ms=0))
-    assert [late(), late()] == [b"1", b"2"]
+    assert [late(), late()] == [of_join(1), of_join(2)]
 
 
 def test_a_join_that_failed_is_made_again():
@@ -206,7 +233,7 @@ def test_a_join_that_failed_is_made_again():
     with pytest.raises(ValueError, match="no"):
         join()
     coordinator.failure = None
-    assert join() == b"2"
+    assert join() == of_join(2)
 
 
 def test_attach_refuses_what_is_no_group_consumer():

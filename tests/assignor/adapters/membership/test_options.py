@@ -4,10 +4,13 @@ from uuid import UUID
 
 import pytest
 
-from assignor import ConfigError
+from assignor import ConfigError, MemberIdentity, StreamsMember, Topology
 from assignor.adapters.membership.options import identity_of, offered_protocol, static_identity
+from encoding import Assignment, encode_assignment
 from probing import RELEASES, RebalanceProtocol, ReleaseError, find_release
+from tests.assignor.adapters import members
 
+TOPOLOGY = Topology().add_source("lines", topics=["lines"]).subtopologies("app")
 EAGER, COOPERATIVE = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
 
 
@@ -57,3 +60,63 @@ def test_a_given_process_id_stays_and_so_does_everything_else():
     static = static_identity(made(UUID(int=7)), "i", application_id=None)
     assert (static.process_id, static.instance_id) == (UUID(int=7), "i")
     assert (static.user_endpoint, static.rack, static.client_tags) == ("h:1", "r", {"zone": "z"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"endpoint": "localhost"}, "host:port"),
+        ({"endpoint": "localhost:j87"}, "host:port"),
+        ({"endpoint": "localhost:0"}, "host:port"),
+        ({"endpoint": 8080}, "host:port"),
+        ({"endpoint": ""}, "host:port"),
+        ({"client_tags": {f"k{number}": "v" for number in range(6)}}, "up to 5 tags"),
+        ({"client_tags": {"k" * 21: "v"}}, "1 to 20 characters"),
+        ({"client_tags": {"k": "v" * 31}}, "up to 30"),
+        ({"client_tags": {"": "v"}}, "1 to 20 characters"),
+        ({"client_tags": {"zone": 3}}, "up to 30"),
+        ({"client_tags": [("zone", "a")]}, "up to 5 tags"),
+        ({"rack": "r" * 32_768}, "32767 bytes"),
+        ({"rack": 7}, "32767 bytes"),
+        ({"process_id": "one"}, "uuid.UUID"),
+        ({"application_id": ""}, "application_id"),
+        ({"application_id": "an app"}, "application_id"),
+        ({"application_id": "a" * 250}, "application_id"),
+        ({"application_id": "a" * 240}, "Kafka takes 249"),
+    ],
+)
+def test_what_no_other_member_could_read_is_refused_before_the_first_join(settings, why):
+    with pytest.raises(ConfigError, match=why):
+        assignor_of(**settings)
+
+
+def assignor_of(**settings):
+    return members.made(**settings)[0]
+
+
+@pytest.mark.parametrize("instance_id", ["", "an instance", "i" * 250, "..", 5])
+def test_an_instance_id_that_kafka_refuses_is_refused_when_the_consumer_is_attached(instance_id):
+    with pytest.raises(ConfigError, match="group_instance_id"):
+        static_identity(made(), instance_id, application_id=None)
+
+
+def test_limits_themselves_are_taken_and_reach_the_wire():
+    assignor = assignor_of(
+        endpoint=f"{'h' * 255}:65535",
+        client_tags={f"{number}{'k' * 19}": "v" * 30 for number in range(5)},
+        rack="r" * 32_767,
+        application_id="a" * 200,
+    )
+    assert assignor.metadata({"lines"}).user_data
+    assert assignor.failures == []
+
+
+def test_an_endpoint_that_nobody_can_read_is_never_missed():
+    identity = MemberIdentity(process_id=UUID(int=1))
+    object.__setattr__(identity, "user_endpoint", "localhost")
+    member = StreamsMember(find_release("native"), identity, subtopologies=TOPOLOGY)
+    value = Assignment(
+        version=11, commonly_supported_version=11, partitions_by_host={("there", 1): ()}
+    )
+    received = member.receive((), encode_assignment(value), now_ms=0)
+    assert "host is missing" not in [command.rule for command in received.commands]
