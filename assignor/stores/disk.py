@@ -8,7 +8,9 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from assignor.stores.files import StoreError, replace_file, sync_folder
+from assignor.stores.errors import StoreError
+from assignor.stores.reading import check_links, read_limited
+from assignor.stores.replacing import replace_file, sync_folder
 
 
 class Disk(Protocol):
@@ -49,7 +51,8 @@ class FolderDisk:
         """Names of all files, sorted; none where there is no folder."""
         try:
             return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_file())
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            check_links(self.folder, error)
             return []
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be listed: {error.strerror}") from error
@@ -61,13 +64,9 @@ class FolderDisk:
             StoreError: it is too large, or the disk refused.
         """
         path = self.folder / name
-        try:
-            with path.open("rb") as file:
-                data = file.read(limit + 1)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if len(data) > limit:
-            raise StoreError(f"{path} has more than {limit} bytes; it is not used")
+        data = read_limited(path, limit=limit)
+        if data is None:
+            raise StoreError(f"{path} cannot be read: it does not exist")
         return data
 
     def replace(self, name: str, data: bytes) -> None:
