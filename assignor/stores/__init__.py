@@ -12,10 +12,11 @@ from assignor.stores.offload import OffloadedPlans
 from assignor.stores.persisted import StateStores
 from assignor.stores.plans import GroupPlan, GroupSnapshot, PlanStore, plan_for, read_snapshot
 from assignor.stores.process_file import ProcessRecord
-from assignor.stores.reading import check_links, whole_number
+from assignor.stores.reading import LATEST_MS, check_links, text, whole_number
 from assignor.stores.replacing import PARTIAL
 
 __all__ = [
+    "LATEST_MS",
     "PARTIAL",
     "Checkpoint",
     "Disk",
@@ -34,6 +35,7 @@ __all__ = [
     "read_sealed",
     "read_snapshot",
     "seal",
+    "text",
     "understood",
     "unseal",
     "whole_number",

@@ -14,7 +14,7 @@ import numpy as np
 
 from assignor.stores.errors import StoreError, understood
 from assignor.stores.files import seal, unseal
-from assignor.stores.reading import whole_number
+from assignor.stores.reading import text, whole_number
 from encoding import TopicPartition
 
 CHECKPOINT_NAME: Final = ".checkpoint"
@@ -93,7 +93,7 @@ def read_checkpoint(data: bytes, *, name: str) -> Checkpoint:
         if data[:8] != _MAGIC:
             return _from_text(data.decode())
         given = msgpack.unpackb(unseal(_MAGIC, data, name=name))
-        topics = [_topic(topic) for topic in given["topics"]]
+        topics = [text(topic) for topic in given["topics"]]
         columns = [np.frombuffer(column, "<i8") for column in given["columns"]]
         number, partition, offset = columns
         if len(number) and not 0 <= number.min() <= number.max() < len(topics):
@@ -110,14 +110,8 @@ def read_checkpoint(data: bytes, *, name: str) -> Checkpoint:
         )
 
 
-def _topic(given: object) -> str:
-    if not isinstance(given, str):
-        raise TypeError(f"a topic is named by {given!r:.40}")
-    return given
-
-
-def _from_text(text: str) -> Checkpoint:
-    version, count, *lines = text.splitlines()
+def _from_text(written: str) -> Checkpoint:
+    version, count, *lines = written.splitlines()
     if version.strip() != _TEXT_VERSION:
         raise ValueError(f"version {version[:20]!r} is unknown")
     rows = [line.split() for line in lines if line.strip()]
@@ -130,9 +124,9 @@ def _from_text(text: str) -> Checkpoint:
     return Checkpoint(offsets=offsets)
 
 
-def _number(text: str) -> int:
+def _number(given: str) -> int:
     """Read an integer as Java writes a `long`; `int` would take other alphabets' digits too."""
-    found = _NUMBER.fullmatch(text.strip())
+    found = _NUMBER.fullmatch(given.strip())
     if found is None or not -(1 << 63) <= int(found[0]) < 1 << 63:
-        raise ValueError(f"{text[:40]!r} is not a whole number of 64 bits")
+        raise ValueError(f"{given[:40]!r} is not a whole number of 64 bits")
     return int(found[0])

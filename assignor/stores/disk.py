@@ -50,7 +50,8 @@ class FolderDisk:
     def names(self) -> list[str]:
         """Names of all files, sorted; none where there is no folder."""
         try:
-            return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_file())
+            with os.scandir(self.folder) as entries:
+                return sorted(entry.name for entry in entries if _is_file(entry))
         except FileNotFoundError as error:
             check_links(self.folder, error)
             return []
@@ -84,6 +85,7 @@ class FolderDisk:
             StoreError: the disk refused; a part of the bytes may be there.
         """
         path = self.folder / name
+        check_links(path)
         try:
             is_new = not path.exists()
             with path.open("ab") as file:
@@ -106,3 +108,10 @@ class FolderDisk:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{path} cannot be removed: {error.strerror}") from error
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a file; a link that leads nowhere is an error, not a gap."""
+    if entry.is_symlink():
+        check_links(Path(entry.path))
+    return entry.is_file()

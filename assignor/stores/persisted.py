@@ -28,7 +28,7 @@ from assignor.stores.process_file import (
     process_bytes,
     read_process,
 )
-from assignor.stores.reading import read_limited, whole_number
+from assignor.stores.reading import LATEST_MS, read_limited, whole_number
 from assignor.stores.replacing import replace_file
 from encoding import TaskId
 from probing.persisted_formats import (
@@ -50,7 +50,6 @@ _WRITTEN_REMEDY: Final = (
     "restore it from a copy, or delete it after you set persistent.metadata.version to the greatest"
     " value that was ever used in this directory"
 )
-_LATEST_MS: Final = 253_402_300_799_000  # the year 9999, the last that can be shown
 
 
 class StateStores:
@@ -196,6 +195,6 @@ class StateStores:
             version, at_ms, setting = msgpack.unpackb(body)
             return Written(
                 version=whole_number(version, what="version"),
-                at_ms=whole_number(at_ms, what="time", most=_LATEST_MS),
+                at_ms=whole_number(at_ms, what="time", most=LATEST_MS),
                 setting=whole_number(setting, what="setting"),
             )

@@ -297,9 +297,9 @@ def _check_snapshot(group: object, state: GroupState) -> None:
     ):
         if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
             raise ValueError(f"{column} goes beyond {low} to {high}")
-    for what, names in (("tasks", state.tasks), ("clients", state.clients)):
-        if any(one >= other for one, other in pairwise(names)):  # type: ignore[operator]
-            raise ValueError(f"{what} are not in order, each once")
+    in_order = all(one < other for one, other in pairwise(state.tasks))
+    if not in_order or not all(one < other for one, other in pairwise(state.clients)):
+        raise ValueError("tasks or clients are not in order, each once")
 
 
 def _plan_map(plan: GroupPlan) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from typing import Any, Final, NoReturn
 
 from assignor.stores.errors import StoreError
 
+LATEST_MS: Final = 253_402_300_799_000
+"""The greatest time in milliseconds since 1970 that a file may hold: the end of the year 9999."""
+
 _DEPTH: Final = 16
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -74,14 +77,14 @@ def strict_json(data: bytes) -> Any:
         ValueError: the text is no JSON, holds NaN or an infinity, names a key twice, or is nested
             deeper than 16 lists and objects.
     """
-    text = data.decode("utf-8")
+    given = data.decode("utf-8")
     depth = 0
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(given):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth > _DEPTH:
             raise ValueError(f"nested deeper than {_DEPTH} lists and objects")
     return json.loads(
-        text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_unique
+        given, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_unique
     )
 
 
@@ -96,18 +99,29 @@ def whole_number(value: Any, *, what: str, most: int = (1 << 63) - 1) -> int:
     return value
 
 
+def text(value: Any) -> str:
+    """Return a decoded value that has to be a text.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} stands where a text belongs")
+    return value
+
+
 def _too_large(path: Path, size: int, limit: int) -> str:
     return f"{path} has {size} bytes, {limit} are read at most; it is not used"
 
 
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number in JSON")
+def _no_number(given: str) -> NoReturn:
+    raise ValueError(f"{given} is not a number in JSON")
 
 
-def _finite(text: str) -> float:
-    number = float(text)
+def _finite(given: str) -> float:
+    number = float(given)
     if not math.isfinite(number):
-        raise ValueError(f"{text:.40} is too large a number")
+        raise ValueError(f"{given:.40} is too large a number")
     return number
 
 
