@@ -42,6 +42,7 @@ from encoding import (
 )
 from encoding.primitives.varints import encode_varint
 from fuzz.corpus import Seed, read_corpus, write_seeds
+from fuzz.store_files import store_file_seeds
 from fuzz.targets import BASES, TARGETS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
@@ -268,7 +269,8 @@ def main() -> None:
     if options.found:
         write_seeds("found", list(found_seeds(options.found)))
     else:
-        write_seeds("seeds", [*golden_seeds(), *native_seeds(), *view_seeds()])
+        stores = [Seed("store_files", *seed) for seed in store_file_seeds()]
+        write_seeds("seeds", [*golden_seeds(), *native_seeds(), *view_seeds(), *stores])
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ from encoding.primitives.varints import encode_varint
 from encoding.view import codec as view_codec
 from encoding.view import delta as view_delta
 from encoding.view.columns import view_checksum
+from fuzz.store_files import check_store_file
 
 __all__ = ["BASES", "TARGETS", "Finding", "expect"]
 
@@ -335,5 +336,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "delta": _delta,
     "delta/sealed": _sealed_delta,
     "reference": _reference,
+    "store_files": check_store_file,
 }
 """By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""

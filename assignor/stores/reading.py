@@ -42,8 +42,11 @@ def read_limited(path: Path, *, limit: int) -> bytes | None:
             if not stat.S_ISREG(found.st_mode):
                 raise StoreError(f"{path} is not a regular file; remove it, or name another place")
             if found.st_size > limit:
-                raise StoreError(_too_large(path, found.st_size, limit))
-            data = file.read(limit + 1)
+                raise StoreError(
+                    f"{path} has {found.st_size} bytes, {limit} are read at most; it is not used"
+                )
+            # Not up to the limit: that much would be allocated. What is appended now comes later.
+            return file.read(found.st_size)
     except FileNotFoundError as error:
         check_links(path, error)
         return None
@@ -51,9 +54,6 @@ def read_limited(path: Path, *, limit: int) -> bytes | None:
         raise StoreError(f"{path} is not a regular file but a folder; remove it") from error
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    if len(data) > limit:
-        raise StoreError(_too_large(path, len(data), limit))
-    return data
 
 
 def check_links(path: Path, cause: OSError | None = None) -> None:
@@ -108,10 +108,6 @@ def text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} stands where a text belongs")
     return value
-
-
-def _too_large(path: Path, size: int, limit: int) -> str:
-    return f"{path} has {size} bytes, {limit} are read at most; it is not used"
 
 
 def _no_number(given: str) -> NoReturn:

@@ -2,8 +2,8 @@
 
 Fetched with the Ivy that PySpark brings, into one cache that all releases share; a list with
 checksums says which jars a release needs. What is there and unchanged is used without the network.
-`checksums.txt` pins what this project's own tests use, another file of that name beside the jars what
-a user checked; a jar that neither of them lists is refused.
+`checksums.txt` pins what this project's own tests use, another file of that name beside the jars
+what a user checked; a jar that neither of them lists is refused.
 """
 
 import fcntl

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 
 import pytest
 
@@ -189,3 +190,12 @@ def test_a_new_file_is_readable_for_those_whom_the_umask_allows(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_small_file_takes_little_memory_whatever_the_limit(tmp_path):
+    write_sealed(tmp_path / "file", MAGIC, b"body")
+    tracemalloc.start()
+    read_sealed(tmp_path / "file", MAGIC, limit=1 << 31)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
