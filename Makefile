@@ -7,15 +7,33 @@ EXTRAS := kafka,aiokafka,confluent,metrics,spark,report,real,soak,dev
 WORKERS ?= 2
 
 .PHONY: venv demo test test-real test-dist check lint bench bench-codec bench-assign bench-sim \
-    bench-spark dist fuzz mutate docs clean
+    bench-spark dist fuzz lock mutate docs clean
 
 venv: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Where requirements.lock holds the SHA-256 of every archive.
+IS_LOCKED := import platform as p, sys; sys.exit(not (sys.platform == 'linux' \
+    and p.machine() == 'x86_64' and p.libc_ver()[0] == 'glibc' \
+    and p.python_implementation() == 'CPython' and (3, 11) <= sys.version_info[:2] <= (3, 13)))
+
+$(READY): pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	    --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	if $(BIN)/python -c "$(IS_LOCKED)" ; then \
+	    $(PIP_INSTALL) --require-hashes --requirement requirements.lock && \
+	    $(PIP_INSTALL) --no-deps --no-build-isolation --editable . ; \
+	else \
+	    echo "requirements.lock is for Linux x86-64 with CPython 3.11 to 3.13:" \
+	        "versions are pinned by constraints.txt, without checksums" >&2 ; \
+	    $(PIP_INSTALL) --constraint constraints.txt --editable '.[$(EXTRAS)]' ; \
+	fi
 	touch $(READY)
+
+# After constraints.txt changed: LOCK_PYTHONS are interpreters, one of each version.
+LOCK_PYTHONS ?= python3.11 python3.12 python3.13
+
+lock: $(READY)
+	$(BIN)/python -m tests.distribution.lock $(LOCK_PYTHONS)
 
 demo: $(READY)
 	$(BIN)/rolling-bounce live --from 3.1 --to native --members 3 --seed 7

@@ -35,7 +35,15 @@ INPUT_BYTES_MAX = 4096
 SAMPLED = 128  # one input in so many is measured
 PEAK_BASE, PEAK_PER_BYTE = 6_000_000, 400  # bytes; 2**14 subtopologies may be claimed for nothing
 SECONDS_BASE, SECONDS_PER_BYTE = 0.25, 100e-6  # under the fuzzer's instrumentation
-INSTRUMENTED = ["encoding", "assignor.problems", "assignor.rebalance", "probing.member"]
+INSTRUMENTED = [
+    "encoding",
+    "assignor.inspection",
+    "assignor.levels",
+    "assignor.problems",
+    "assignor.rebalance",
+    "assignor.stores",
+    "probing.member",
+]
 REPLAY = "python -m fuzz.fuzz_encoding"
 
 

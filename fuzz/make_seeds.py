@@ -45,6 +45,7 @@ from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.group_row import seeds as group_rows
 from fuzz.led_groups import led_seeds
 from fuzz.member_answers import PARTITIONS
+from fuzz.store_files import store_file_seeds
 from fuzz.targets import BASES, TARGETS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
@@ -310,8 +311,9 @@ def main() -> None:
         write_seeds("found", list(found_seeds(options.found)))
     else:
         rows = [Seed("group_row", *seed) for seed in group_rows()]
-        made = [*golden_seeds(), *native_seeds(), *view_seeds(), *member_seeds(), *rows]
-        write_seeds("seeds", [*made, *led_seeds()])
+        stores = [Seed("store_files", *seed) for seed in store_file_seeds()]
+        blobs = [*golden_seeds(), *native_seeds(), *view_seeds(), *member_seeds(), *led_seeds()]
+        write_seeds("seeds", [*blobs, *rows, *stores])
 
 
 if __name__ == "__main__":

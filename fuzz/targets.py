@@ -51,6 +51,7 @@ from fuzz.group_row import group_row
 from fuzz.led_groups import lead_any_group
 from fuzz.member_answers import member_receive
 from fuzz.promises import Finding, expect
+from fuzz.store_files import check_store_file
 
 __all__ = ["BASES", "TARGETS", "Finding", "expect"]
 
@@ -332,5 +333,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "group_row": group_row,
     "led_group": lead_any_group,
     "member_receive": member_receive,
+    "store_files": check_store_file,
 }
 """By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""

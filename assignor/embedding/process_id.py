@@ -15,13 +15,13 @@ from uuid import UUID, uuid4
 from filelock import FileLock, Timeout
 
 from assignor.embedding.errors import StateDirectoryLocked
-from assignor.stores import ProcessRecord, StateStores, StoreError
+from assignor.stores import ProcessRecord, StateStores, StoreError, check_links
 from encoding import TaskId
 from probing.persisted_formats import PersistedSettings
 
 _LOCK = "process.lock"
 _CONSERVATIVE = PersistedSettings()
-_TASK_DIR = re.compile(r"(\d{1,9})_(\d{1,9})")
+_TASK_DIR = re.compile("([0-9]{1,9})_([0-9]{1,9})")
 
 
 class ProcessDirectory:
@@ -38,9 +38,11 @@ class ProcessDirectory:
 
         Raises:
             StateDirectoryLocked: another process is in it.
-            StoreError: it cannot be read or written, its content is broken, or the settings are
-                below what was written in it before.
+            StoreError: it cannot be read or written, its content is broken, it is a symbolic link
+                that leads nowhere, or the settings are below what was written in it before. The
+                lock is released again.
         """
+        check_links(Path(path).absolute())
         self.path = Path(path).resolve()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -57,7 +59,7 @@ class ProcessDirectory:
         try:
             self.stores = StateStores(self.path, persisted, now_ms=_now_ms())
             self._record = self._read()
-        except StoreError:
+        except BaseException:
             self.close()
             raise
 

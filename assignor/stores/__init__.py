@@ -5,14 +5,18 @@ Together with `assignor.embedding` and `assignor.levels`, the part that touches 
 
 from assignor.stores.checkpoints import Checkpoint
 from assignor.stores.disk import Disk, FolderDisk
-from assignor.stores.files import PARTIAL, StoreError, read_sealed, seal, unseal, write_sealed
+from assignor.stores.errors import StoreError, understood
+from assignor.stores.files import read_sealed, seal, unseal, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.offload import OffloadedPlans
 from assignor.stores.persisted import StateStores
 from assignor.stores.plans import GroupPlan, GroupSnapshot, PlanStore, plan_for, read_snapshot
 from assignor.stores.process_file import ProcessRecord
+from assignor.stores.reading import LATEST_MS, check_links, text, whole_number
+from assignor.stores.replacing import PARTIAL
 
 __all__ = [
+    "LATEST_MS",
     "PARTIAL",
     "Checkpoint",
     "Disk",
@@ -25,11 +29,15 @@ __all__ = [
     "ProcessRecord",
     "StateStores",
     "StoreError",
+    "check_links",
     "fingerprint_of",
     "plan_for",
     "read_sealed",
     "read_snapshot",
     "seal",
+    "text",
+    "understood",
     "unseal",
+    "whole_number",
     "write_sealed",
 ]

@@ -4,6 +4,7 @@ Format 1 is the text that Kafka Streams writes, so that a JVM member can take a 
 format 2 is sealed, and says where the changelogs ended, so that a lag is known without asking.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,14 +12,18 @@ from typing import Final
 import msgpack
 import numpy as np
 
-from assignor.stores.files import StoreError, seal, unseal
+from assignor.stores.errors import StoreError, understood
+from assignor.stores.files import seal, unseal
+from assignor.stores.reading import text, whole_number
 from encoding import TopicPartition
 
 CHECKPOINT_NAME: Final = ".checkpoint"
 CHECKPOINT_LIMIT: Final = 64 << 20
+CHECKPOINT_REMEDY: Final = "delete it, and the state is restored"
 _MAGIC: Final = b"SRBchkp2"
 _TEXT_VERSION: Final = "0"
 _FIELDS: Final = 3
+_NUMBER: Final = re.compile("-?[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,36 +89,44 @@ def read_checkpoint(data: bytes, *, name: str) -> Checkpoint:
     Raises:
         StoreError: it is broken; the state has to be restored from the start.
     """
-    try:
+    with understood(name, problem="is no checkpoint", remedy=CHECKPOINT_REMEDY):
         if data[:8] != _MAGIC:
             return _from_text(data.decode())
         given = msgpack.unpackb(unseal(_MAGIC, data, name=name))
-        topics = given["topics"]
-        number, partition, offset = (
-            np.frombuffer(column, "<i8").tolist() for column in given["columns"]
-        )
+        topics = [text(topic) for topic in given["topics"]]
+        columns = [np.frombuffer(column, "<i8") for column in given["columns"]]
+        number, partition, offset = columns
+        if len(number) and not 0 <= number.min() <= number.max() < len(topics):
+            raise ValueError(f"numbers of topics go from 0 to {len(topics) - 1}")
         end = given["end_offset_sum"]
         return Checkpoint(
             offsets={
                 TopicPartition(topics[n], p): o
-                for n, p, o in zip(number, partition, offset, strict=True)
+                for n, p, o in zip(
+                    number.tolist(), partition.tolist(), offset.tolist(), strict=True
+                )
             },
-            end_offset_sum=None if end is None else int(end),
+            end_offset_sum=None if end is None else whole_number(end, what="end_offset_sum"),
         )
-    except (IndexError, KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
-        raise StoreError(
-            f"{name} is no checkpoint ({error}); delete it, and the state is restored"
-        ) from error
 
 
-def _from_text(text: str) -> Checkpoint:
-    version, count, *lines = text.splitlines()
+def _from_text(written: str) -> Checkpoint:
+    version, count, *lines = written.splitlines()
     if version.strip() != _TEXT_VERSION:
         raise ValueError(f"version {version[:20]!r} is unknown")
     rows = [line.split() for line in lines if line.strip()]
-    if len(rows) != int(count):
-        raise ValueError(f"{int(count)} entries are announced, {len(rows)} are there")
+    if len(rows) != _number(count):
+        raise ValueError(f"{_number(count)} entries are announced, {len(rows)} are there")
     offsets = {
-        TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in rows
+        TopicPartition(topic, _number(partition)): _number(offset)
+        for topic, partition, offset in rows
     }
     return Checkpoint(offsets=offsets)
+
+
+def _number(given: str) -> int:
+    """Read an integer as Java writes a `long`; `int` would take other alphabets' digits too."""
+    found = _NUMBER.fullmatch(given.strip())
+    if found is None or not -(1 << 63) <= int(found[0]) < 1 << 63:
+        raise ValueError(f"{given[:40]!r} is not a whole number of 64 bits")
+    return int(found[0])

@@ -8,7 +8,9 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from assignor.stores.files import StoreError, replace_file, sync_folder
+from assignor.stores.errors import StoreError
+from assignor.stores.reading import check_links, read_limited
+from assignor.stores.replacing import replace_file, sync_folder
 
 
 class Disk(Protocol):
@@ -48,8 +50,10 @@ class FolderDisk:
     def names(self) -> list[str]:
         """Names of all files, sorted; none where there is no folder."""
         try:
-            return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_file())
-        except FileNotFoundError:
+            with os.scandir(self.folder) as entries:
+                return sorted(entry.name for entry in entries if _is_file(entry))
+        except FileNotFoundError as error:
+            check_links(self.folder, error)
             return []
         except OSError as error:
             raise StoreError(f"{self.folder} cannot be listed: {error.strerror}") from error
@@ -61,13 +65,9 @@ class FolderDisk:
             StoreError: it is too large, or the disk refused.
         """
         path = self.folder / name
-        try:
-            with path.open("rb") as file:
-                data = file.read(limit + 1)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if len(data) > limit:
-            raise StoreError(f"{path} has more than {limit} bytes; it is not used")
+        data = read_limited(path, limit=limit)
+        if data is None:
+            raise StoreError(f"{path} cannot be read: it does not exist")
         return data
 
     def replace(self, name: str, data: bytes) -> None:
@@ -85,6 +85,7 @@ class FolderDisk:
             StoreError: the disk refused; a part of the bytes may be there.
         """
         path = self.folder / name
+        check_links(path)
         try:
             is_new = not path.exists()
             with path.open("ab") as file:
@@ -107,3 +108,10 @@ class FolderDisk:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{path} cannot be removed: {error.strerror}") from error
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a file; a link that leads nowhere is an error, not a gap."""
+    if entry.is_symlink():
+        check_links(Path(entry.path))
+    return entry.is_file()

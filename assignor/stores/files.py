@@ -7,24 +7,18 @@ A reader sees the old file or the new one, whatever dies when; a file that was c
 changed is refused with a reason.
 """
 
-import os
 import struct
 from collections.abc import Mapping
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from encoding import RebalanceError
+from assignor.stores.errors import StoreError
+from assignor.stores.reading import read_limited
+from assignor.stores.replacing import replace_file
 
 _LENGTH = struct.Struct(">Q")
 _SEAL = 16
 _HEAD = 8 + _LENGTH.size
-PARTIAL = ".partial"
-"""Last part of the name of a file that is not whole yet."""
-
-
-class StoreError(RebalanceError):
-    """A stored file is not there, broken, or cannot be written; the message says which and why."""
 
 
 def seal(magic: bytes, body: bytes) -> bytes:
@@ -72,36 +66,6 @@ def write_sealed(path: Path, magic: bytes, body: bytes) -> None:
     replace_file(path, seal(magic, body))
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Put bytes in place of a file at once; when this returns, they are on the disk.
-
-    Raises:
-        StoreError: the disk refused.
-    """
-    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk: a new file is there only when its name is."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
 def unseal_any(magics: Mapping[int, bytes], data: bytes, *, name: str) -> tuple[int, bytes]:
     """The format of a file and its body.
 
@@ -142,20 +106,3 @@ def read_sealed(path: Path, magic: bytes, *, limit: int) -> bytes | None:
     """
     data = read_limited(path, limit=limit)
     return None if data is None else unseal(magic, data, name=str(path))
-
-
-def read_limited(path: Path, *, limit: int) -> bytes | None:
-    """All bytes of a file, or None where there is none.
-
-    Raises:
-        StoreError: it is too large, or the disk refused.
-    """
-    try:
-        size = path.stat().st_size
-        if size > limit:
-            raise StoreError(f"{path} has {size} bytes, {limit} are read at most; it is not used")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error

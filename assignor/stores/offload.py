@@ -23,7 +23,7 @@ from assignor.placement import (
     sticky,
     validate,
 )
-from assignor.stores.files import StoreError
+from assignor.stores.errors import StoreError
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
 from assignor.stores.plans import GroupPlan, PlanStore
 

@@ -13,24 +13,23 @@ import msgpack
 from assignor.stores.checkpoints import (
     CHECKPOINT_LIMIT,
     CHECKPOINT_NAME,
+    CHECKPOINT_REMEDY,
     Checkpoint,
     checkpoint_bytes,
     read_checkpoint,
 )
-from assignor.stores.files import (
-    StoreError,
-    read_limited,
-    read_sealed,
-    replace_file,
-    write_sealed,
-)
+from assignor.stores.errors import StoreError, understood
+from assignor.stores.files import read_sealed, write_sealed
 from assignor.stores.plans import PlanStore
 from assignor.stores.process_file import (
     PROCESS_LIMIT,
+    PROCESS_REMEDY,
     ProcessRecord,
     process_bytes,
     read_process,
 )
+from assignor.stores.reading import LATEST_MS, read_limited, whole_number
+from assignor.stores.replacing import replace_file
 from encoding import TaskId
 from probing.persisted_formats import (
     PersistedDecision,
@@ -47,6 +46,10 @@ PROCESS_NAME: Final = "kafka-streams-process-metadata"
 
 WRITTEN_NAME: Final = "persistent-version"
 _WRITTEN_MAGIC: Final = b"SRBpver1"
+_WRITTEN_REMEDY: Final = (
+    "restore it from a copy, or delete it after you set persistent.metadata.version to the greatest"
+    " value that was ever used in this directory"
+)
 
 
 class StateStores:
@@ -110,8 +113,9 @@ class StateStores:
             StoreError: the file is broken.
         """
         path = self.directory / PROCESS_NAME
-        data = read_limited(path, limit=PROCESS_LIMIT)
-        return None if data is None else read_process(data, name=str(path))
+        with understood(str(path), problem="names no process", remedy=PROCESS_REMEDY):
+            data = read_limited(path, limit=PROCESS_LIMIT)
+            return None if data is None else read_process(data, name=str(path))
 
     def write_process(self, record: ProcessRecord) -> None:
         """Keep the identity of the process.
@@ -129,8 +133,9 @@ class StateStores:
             StoreError: the file is broken.
         """
         path = self._checkpoint_path(task)
-        data = read_limited(path, limit=CHECKPOINT_LIMIT)
-        return None if data is None else read_checkpoint(data, name=str(path))
+        with understood(str(path), problem="is no checkpoint", remedy=CHECKPOINT_REMEDY):
+            data = read_limited(path, limit=CHECKPOINT_LIMIT)
+            return None if data is None else read_checkpoint(data, name=str(path))
 
     def write_checkpoint(self, task: TaskId, checkpoint: Checkpoint) -> None:
         """Keep how far a task's state is.
@@ -183,11 +188,13 @@ class StateStores:
 
     def _read_written(self) -> Written | None:
         path = self.directory / WRITTEN_NAME
-        body = read_sealed(path, _WRITTEN_MAGIC, limit=PROCESS_LIMIT)
-        if body is None:
-            return None
-        try:
+        with understood(str(path), problem="tells no version", remedy=_WRITTEN_REMEDY):
+            body = read_sealed(path, _WRITTEN_MAGIC, limit=PROCESS_LIMIT)
+            if body is None:
+                return None
             version, at_ms, setting = msgpack.unpackb(body)
-            return Written(version=int(version), at_ms=int(at_ms), setting=int(setting))
-        except (TypeError, ValueError, msgpack.UnpackException) as error:
-            raise StoreError(f"{path} is whole but makes no sense: {error!r}") from error
+            return Written(
+                version=whole_number(version, what="version"),
+                at_ms=whole_number(at_ms, what="time", most=LATEST_MS),
+                setting=whole_number(setting, what="setting"),
+            )

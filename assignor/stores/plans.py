@@ -7,6 +7,7 @@ and a plan is written in the format of the snapshot that it answers.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,8 @@ import numpy as np
 
 from assignor.config import config_from_mapping, setting_texts, setting_value
 from assignor.placement import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
     BoolArray,
     GroupState,
     IntArray,
@@ -24,14 +27,18 @@ from assignor.placement import (
     is_ready,
     validate,
 )
-from assignor.stores.files import StoreError, read_sealed_any, unseal_any, write_sealed
+from assignor.stores.errors import StoreError, understood
+from assignor.stores.files import read_sealed_any, unseal_any, write_sealed
 from assignor.stores.fingerprint import Fingerprint, fingerprint_of
-from encoding import RebalanceError, TaskId
+from encoding import TaskId
 from probing.persisted_formats import Store, format_to_write
 
 _SNAPSHOT_MAGICS = {1: b"SRBsnap1", 2: b"SRBsnap2"}
 _PLAN_MAGICS = {1: b"SRBplan1", 2: b"SRBplan2"}
 _WIDTHS = (1, 2, 4, 8)
+_PROBLEM = "is whole but makes no sense"
+_REMEDY = "it is not used"
+_NUMBER_MAX = (1 << 31) - 1
 LIMIT = 1 << 31
 _COLUMNS = ("owner", "copy_start", "copy_client", "copy_lag", "end_offset_sums", "threads")
 
@@ -221,7 +228,7 @@ def _racks_in(racks: list[list[list[str] | None]] | None) -> RacksByTask | None:
 
 
 def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
-    try:
+    with understood(name, problem=_PROBLEM, remedy=_REMEDY):
         given = msgpack.unpackb(body)
         columns: dict[str, Any] = {key: _column(given[key], file_format) for key in _COLUMNS}
         subtopology, partition, stateful, stalled = (
@@ -230,7 +237,9 @@ def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
         )
         texts = given["config"]
         state = GroupState(
-            tasks=tuple(map(TaskId, subtopology.tolist(), partition.tolist())),
+            tasks=tuple(
+                TaskId(*ids) for ids in zip(subtopology.tolist(), partition.tolist(), strict=True)
+            ),
             stateful=stateful.astype(np.bool_),
             subtopology=subtopology,
             clients=tuple(given["clients"]),
@@ -243,16 +252,54 @@ def _snapshot_of(file_format: int, body: bytes, *, name: str) -> GroupSnapshot:
             changelog_racks=_racks_in(given["changelog_racks"]),
             **columns,
         )
+        _check_snapshot(given["group"], state)
         return GroupSnapshot(
             group=given["group"],
             state=state,
             fingerprint=fingerprint_of(state),
             format=file_format,
         )
-    except (IndexError, KeyError, TypeError, ValueError, RebalanceError) as error:
-        raise StoreError(
-            f"{name} is whole but makes no sense: {error!r}; it is not used"
-        ) from error
+
+
+def _check_snapshot(group: object, state: GroupState) -> None:
+    """Refuse columns that do not fit each other: code behind this reads them without looking.
+
+    Raises:
+        ValueError: a length, a number or a name cannot be; the message says which.
+    """
+    if not all(isinstance(name, str) for name in (group, *state.clients)):
+        raise ValueError("the group and its clients are named by texts")
+    tasks, clients, copies = len(state.tasks), len(state.clients), len(state.copy_client)
+    lengths = {
+        "owner": (state.owner, tasks),
+        "stateful": (state.stateful, tasks),
+        "end_offset_sums": (state.end_offset_sums, tasks),
+        "copy_start": (state.copy_start, tasks + 1),
+        "copy_lag": (state.copy_lag, copies),
+        "stalled": (state.copy_stalled, copies),
+        "threads": (state.threads, clients),
+        "racks": (state.racks, clients),
+        "tags": (state.tags, clients),
+        "weights": (state.weights, tasks),
+        "partition_racks": (state.partition_racks, tasks),
+        "changelog_racks": (state.changelog_racks, tasks),
+    }
+    for column, (values, length) in lengths.items():
+        if values is not None and len(values) != length:
+            raise ValueError(f"{column} has {len(values)} entries, {length} belong there")
+    for column, numbers, low, high in (
+        ("owner", state.owner, -1, clients - 1),
+        ("copy_client", state.copy_client, 0, clients - 1),
+        ("copy_lag", state.copy_lag, LAG_RUNNING, LAG_UNKNOWN),
+        ("threads", state.threads, 0, _NUMBER_MAX),
+        ("copy_start", state.copy_start[[0, -1]] - [0, copies], 0, 0),
+        ("copy_start", np.diff(state.copy_start), 0, copies),
+    ):
+        if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
+            raise ValueError(f"{column} goes beyond {low} to {high}")
+    in_order = all(one < other for one, other in pairwise(state.tasks))
+    if not in_order or not all(one < other for one, other in pairwise(state.clients)):
+        raise ValueError("tasks or clients are not in order, each once")
 
 
 def _plan_map(plan: GroupPlan) -> dict[str, Any]:
@@ -274,9 +321,9 @@ def _plan_map(plan: GroupPlan) -> dict[str, Any]:
 
 
 def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
-    try:
+    with understood(name, problem=_PROBLEM, remedy=_REMEDY):
         given = msgpack.unpackb(body)
-        members, topology, epoch = given["fingerprint"]
+        members, topology, epoch = (_digest(part) for part in given["fingerprint"])
         ready = _column(given["ready"], file_format).astype(np.bool_)
         assignment = TaskAssignment(
             active=_column(given["active"], file_format),
@@ -284,12 +331,16 @@ def _plan_of(file_format: int, body: bytes, *, name: str) -> GroupPlan:
             warmups=_pairs(given, "warmup", file_format),
             followup=bool(given["followup"]),
         )
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(
-            f"{name} is whole but makes no sense: {error!r}; it is not used"
-        ) from error
-    found = Fingerprint(members=members, topology=topology, lags_epoch=epoch)
-    return GroupPlan(fingerprint=found, assignment=assignment, ready=ready, format=file_format)
+        if len(ready) != len(assignment.active):
+            raise ValueError(f"{len(ready)} of {len(assignment.active)} tasks are ready or not")
+        found = Fingerprint(members=members, topology=topology, lags_epoch=epoch)
+        return GroupPlan(fingerprint=found, assignment=assignment, ready=ready, format=file_format)
+
+
+def _digest(given: object) -> bytes:
+    if not isinstance(given, bytes):
+        raise TypeError(f"a fingerprint of {given!r:.40}")
+    return given
 
 
 def _pairs(given: dict[str, Any], kind: str, file_format: int) -> tuple[tuple[int, int], ...]:

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from assignor.stores.files import StoreError, seal, unseal
+from assignor.stores.errors import understood
+from assignor.stores.files import seal, unseal
+from assignor.stores.reading import strict_json, whole_number
 
 PROCESS_LIMIT: Final = 4096
+PROCESS_REMEDY: Final = (
+    "restore it from a copy to keep the identity, or delete it to start as a new process"
+)
 _MAGIC: Final = b"SRPROC01"
 _MADE_SINCE: Final = 2
+_VERSION_MAX: Final = (1 << 31) - 1
 _SEALED_SINCE: Final = 3
 
 
@@ -47,16 +53,16 @@ def read_process(data: bytes, *, name: str) -> ProcessRecord:
     Raises:
         StoreError: it is broken.
     """
-    body = unseal(_MAGIC, data, name=name) if data[:8] == _MAGIC else data
-    try:
-        given = json.loads(body)
+    with understood(name, problem="names no process", remedy=PROCESS_REMEDY):
+        body = unseal(_MAGIC, data, name=name) if data[:8] == _MAGIC else data
+        given = strict_json(body)
         made, remembered = given.get("madeAtMs"), given.get("rememberedVersion")
         return ProcessRecord(
             process_id=UUID(given["processId"]),
-            made_at_ms=None if made is None else int(made),
-            remembered_version=None if remembered is None else int(remembered),
+            made_at_ms=None if made is None else whole_number(made, what="madeAtMs"),
+            remembered_version=(
+                None
+                if remembered is None
+                else whole_number(remembered, what="rememberedVersion", most=_VERSION_MAX)
+            ),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StoreError(
-            f"{name} names no process ({error}); delete it to start as a new process"
-        ) from error

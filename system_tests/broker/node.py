@@ -1,7 +1,8 @@
 """One node: a listening socket and its connections.
 
 As in Kafka, a connection's requests are answered one after the other and in order: a join that
-waits holds up its own connection and no other one. Broken bytes close the connection they came on.
+waits holds up its own connection and no other one. Broken bytes close the connection they came on;
+a request whose handler fails gets UNKNOWN_SERVER_ERROR. Either way it is one line in the log.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import contextlib
 import logging
 from typing import Any
 
+from encoding import shown
 from system_tests.broker.cluster import Cluster
 from system_tests.broker.faults import Fault, RecordedRequest
 from system_tests.broker.handlers.cluster import CLUSTER_HANDLERS
@@ -19,6 +21,7 @@ from system_tests.broker.handlers.records import RECORD_HANDLERS
 from system_tests.broker.handlers.refusals import refuse
 from system_tests.broker.handlers.table import Call, DropConnectionError, merge
 from system_tests.broker.handlers.topics import TOPIC_HANDLERS
+from system_tests.broker.nulls import first_null
 from system_tests.broker.wire import (
     UNSUPPORTED_VERSION,
     FrameError,
@@ -32,6 +35,7 @@ from system_tests.broker.wire import (
 logger = logging.getLogger(__name__)
 
 _ACCEPT_STEPS = 5
+_UNKNOWN_SERVER_ERROR = -1
 
 HANDLERS = merge(
     CLUSTER_HANDLERS,
@@ -100,9 +104,11 @@ class Node:
             # The peer went away, or the node stops: there is nobody left to answer, and no waiting
             # for one that reads no more.
             writer.transport.abort()
-        except Exception:
-            # A bug of ours: better one lost connection and a traceback than a client that waits.
-            logger.exception("node %d failed on a request from %s", self.node_id, peer)
+        except Exception as error:
+            # One lost connection, never the broker.
+            why = shown(repr(error))
+            logger.error("node %d closes the connection from %s: %s", self.node_id, peer, why)  # noqa: TRY400 the traceback is at DEBUG
+            logger.debug("where it was raised", exc_info=True)
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
@@ -116,7 +122,7 @@ class Node:
             incoming = decode_request(frame)
             response = await self._answer(incoming, client_host)
             if response is not None:
-                writer.write(encode_response(incoming, response))
+                writer.write(_encoded(incoming, response))
                 await writer.drain()
 
     async def _answer(self, incoming: Incoming, client_host: str) -> Any | None:
@@ -130,19 +136,47 @@ class Node:
             response = await _suffer(fault, incoming)
             if response is not None:
                 return response
-        response = await HANDLERS[incoming.api.name](
-            Call(
-                cluster=self.cluster,
-                node_id=self.node_id,
-                version=incoming.version,
-                client_id=incoming.client_id,
-                client_host=client_host,
-                request=incoming.body,
-            )
-        )
+        response = await self._handled(incoming, client_host)
         if fault is not None and fault.lose_answer:
             raise DropConnectionError(f"fault: the answer to {incoming.api.name} is lost")
         return response
+
+    async def _handled(self, incoming: Incoming, client_host: str) -> Any | None:
+        """The handler's response, or the error that the request gets in place of it.
+
+        Raises:
+            DropConnectionError: the handler says so, or no response can carry the error.
+            FrameError: a field is null that has no error code of its own.
+        """
+        api = incoming.api.name
+        null = first_null(incoming.body, incoming.version)
+        if null is not None:
+            said = f"{api} v{incoming.version}: {null.name} is null, which the protocol forbids"
+            response = None if null.error is None else _refusal(incoming, null.error)
+            if response is None:
+                raise FrameError(said)
+            logger.debug("node %d refuses %s", self.node_id, said)
+            return response
+        call = Call(
+            cluster=self.cluster,
+            node_id=self.node_id,
+            version=incoming.version,
+            client_id=incoming.client_id,
+            client_host=client_host,
+            request=incoming.body,
+        )
+        try:
+            return await HANDLERS[api](call)
+        except (ConnectionError, DropConnectionError):
+            raise
+        except Exception as error:
+            logger.debug("where it was raised", exc_info=True)
+            said = f"{api} v{incoming.version} failed: {shown(repr(error))}"
+            response = _refusal(incoming, _UNKNOWN_SERVER_ERROR)
+            if response is None:
+                raise DropConnectionError(said) from error
+            logger.error("node %d answers UNKNOWN_SERVER_ERROR: %s", self.node_id, said)  # noqa: TRY400 the traceback is at DEBUG
+            return response
 
     def _recorded(self, incoming: Incoming) -> RecordedRequest:
         body = incoming.body
@@ -155,6 +189,28 @@ class Node:
             group_id=getattr(body, "group_id", None) or "",
             member_id=getattr(body, "member_id", None) or "",
         )
+
+
+def _refusal(incoming: Incoming, error: int) -> Any | None:
+    """The response that carries an error; None where nobody waits for one, or none can."""
+    if not incoming.body.expect_response():
+        return None
+    try:
+        return refuse(incoming.api.name, incoming.version, incoming.body, error)
+    except Exception:  # noqa: BLE001 a request so broken that its rows cannot be named
+        return None
+
+
+def _encoded(incoming: Incoming, response: Any) -> bytes:
+    try:
+        return encode_response(incoming, response)
+    except Exception as error:
+        # The encoder raises whatever its innermost step does.
+        logger.debug("where it was raised", exc_info=True)
+        raise DropConnectionError(
+            f"the response to {incoming.api.name} v{incoming.version} cannot be written:"
+            f" {shown(repr(error))}"
+        ) from error
 
 
 async def _suffer(fault: Fault, incoming: Incoming) -> Any | None:

@@ -10,9 +10,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka.errors import KafkaError
 from kafka.record import MemoryRecords
 from kafka.record.util import calc_crc32c
+
+from system_tests.broker.compression import CorruptError, TooLargeError, uncompressed_size
 
 # base offset, length, leader epoch, magic, crc, attributes, last offset delta, first and max
 # timestamp, producer id, producer epoch, base sequence, count
@@ -26,6 +27,13 @@ _SEQUENCES = 2**31
 _REMEMBERED_BATCHES = 5
 # The checksum is computed in Python where no C library is installed; larger batches are trusted.
 _CRC_BYTES_MAX = 16_384
+_ATTRIBUTES_AT = 22
+_CODEC_BITS = 7
+# Length, attributes, two deltas, key and value, number of headers: a byte each.
+_RECORD_BYTES_MIN = 7
+# Kafka bounds a batch as it came, not what it stands for. Here the records of a batch are held in
+# memory when a timestamp is looked for; clients send at most a few times `message.max.bytes`.
+_UNCOMPRESSED_FACTOR = 8
 
 NONE = 0
 OFFSET_OUT_OF_RANGE = 1
@@ -34,6 +42,7 @@ MESSAGE_TOO_LARGE = 10
 UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 INVALID_PRODUCER_EPOCH = 47
+UNSUPPORTED_COMPRESSION_TYPE = 76
 INVALID_RECORD = 87
 
 
@@ -204,6 +213,22 @@ class PartitionLog:
             return Appended(INVALID_RECORD, message=f"{count} records, last delta {last_delta}")
         if len(data) <= _CRC_BYTES_MAX and calc_crc32c(memoryview(data)[_CRC_FROM:]) != crc:
             return Appended(CORRUPT_MESSAGE, message="the checksum does not match; send it again")
+        return self._records_refusal(data, count)
+
+    def _records_refusal(self, data: bytes, count: int) -> Appended | None:
+        """Why the records in the batch cannot be, or `None`; a codec not installed is trusted."""
+        codec = data[_ATTRIBUTES_AT] & _CODEC_BITS
+        limit = _UNCOMPRESSED_FACTOR * self._max_batch_bytes
+        try:
+            size = uncompressed_size(codec, data[_HEADER.size :], limit)
+        except KeyError:
+            return Appended(UNSUPPORTED_COMPRESSION_TYPE, message=f"codec {codec}; use 0 to 4")
+        except TooLargeError as error:
+            return Appended(MESSAGE_TOO_LARGE, message=f"{error}; send smaller batches")
+        except CorruptError as error:
+            return Appended(CORRUPT_MESSAGE, message=f"{error}; send it again")
+        if size is not None and count * _RECORD_BYTES_MIN > size:
+            return Appended(INVALID_RECORD, message=f"{count} records do not fit in {size} bytes")
         return None
 
     def _check_sequence(
@@ -236,6 +261,7 @@ def _records_of(batch: Batch) -> list[tuple[int, int]]:
     try:
         opened = MemoryRecords(batch.data).next_batch()
         return [(record.offset, record.timestamp) for record in opened or ()]
-    except (KafkaError, ValueError, struct.error, RuntimeError, NotImplementedError):
-        # A codec that is not installed here: the producer's and the consumer's matter, not ours.
+    except Exception:  # noqa: BLE001 kafka-python's decoder raises whatever its innermost step does
+        # Records of nonsense, or a codec that is not installed here: the producer's and the
+        # consumer's matter, not ours.
         return [(batch.base_offset, batch.max_timestamp_ms)]

@@ -2,7 +2,8 @@
 
 Fetched with the Ivy that PySpark brings, into one cache that all releases share; a list with
 checksums says which jars a release needs. What is there and unchanged is used without the network.
-`checksums.txt` pins what this project's own tests use.
+`checksums.txt` pins what this project's own tests use, another file of that name beside the jars
+what a user checked; a jar that neither of them lists is refused.
 """
 
 import fcntl
@@ -10,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -39,6 +41,7 @@ _LEFT_OUT = ("rocksdbjni",)
 _OLDEST_BROKER = (3, 3, 0)
 _FETCH_S = 900
 _CHUNK = 1 << 20
+_PIN = re.compile(r"([0-9a-f]{64}) [ *](\S+)")
 _FAULT = re.compile("not found|[Ee]rror|xception")
 _COMPLAINT = re.compile(r"(?:::|SERVER ERROR:|java\.[\w.]+Exception:?) *(\S.*)")
 
@@ -88,7 +91,9 @@ def broker_release(name: str) -> str:
     newest = [
         release
         for release in RELEASES
-        if asked.isdigit() and not release.is_native and release.order[0] == int(asked)
+        if re.fullmatch("[0-9]+", asked)
+        and not release.is_native
+        and release.order[0] == int(asked)
     ]
     release = max(newest, key=lambda found: found.order) if newest else find_release(asked)
     if release.is_native or release.order < _OLDEST_BROKER:
@@ -192,6 +197,9 @@ def _listed(folder: Path, name: str) -> tuple[Path, ...] | None:
         return None
     if not jars or any(not jar.is_file() or sha256(jar) != told for jar, told in jars):
         return None
+    pins = _pins(folder)
+    if any(pins.get(jar.name) != told for jar, told in jars):
+        return None
     return tuple(jar for jar, _ in jars)
 
 
@@ -211,7 +219,7 @@ def _fetch(folder: Path, wanted: _Wanted) -> None:
         rows = [
             {"jar": str(path.relative_to(folder)), "sha256": sha256(path)} for path in sorted(paths)
         ]
-        _check_pins(rows)
+        _check_pins(folder, wanted.name, rows)
         listed = Path(work) / "list.json"
         listed.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         listed.replace(folder / f"{wanted.name}.json")
@@ -250,22 +258,57 @@ def _ivy_jar() -> Path:
     )
 
 
-def _check_pins(rows: Sequence[dict[str, str]]) -> None:
-    pins = _pins()
+def _check_pins(folder: Path, name: str, rows: Sequence[dict[str, str]]) -> None:
+    """Refuse jars with another checksum than the pinned one, and jars without one."""
+    pins = _pins(folder)
+    unpinned = []
     for row in rows:
-        name = Path(row["jar"]).name
-        if pins.get(name, row["sha256"]) != row["sha256"]:
+        jar, checksum = Path(row["jar"]).name, row["sha256"]
+        if jar not in pins:
+            unpinned.append((jar, checksum))
+        elif pins[jar] != checksum:
             raise SurroundingsError(
-                f"{name} came with SHA-256 {row['sha256']}, which is not the one in "
+                f"{jar} came with SHA-256 {checksum}, which is not the one in "
                 "checksums.txt; somebody changed it on the way: do not use it"
             )
+    if not unpinned:
+        return
+    proposed = folder / f"{name}.unpinned"
+    proposed.write_text("".join(f"{checksum}  {jar}\n" for jar, checksum in unpinned), "utf-8")
+    more = f" and {len(unpinned) - 1} more" if len(unpinned) > 1 else ""
+    own = shlex.quote(str(folder / PINS.name))
+    raise SurroundingsError(
+        f"{unpinned[0][0]}{more} of {name} has no checksum in checksums.txt, so nobody has vouched"
+        f" for it; compare the SHA-256 in {proposed} with the publisher's, then pin it with"
+        f" `cat {shlex.quote(str(proposed))} >> {own}`"
+    )
+
+
+def _pins(folder: Path) -> dict[str, str]:
+    """SHA-256 by name of a jar: the user's own, and before them this project's."""
+    own = folder / PINS.name
+    return (_read_pins(own) if own.is_file() else {}) | _project_pins()
 
 
 @cache
-def _pins() -> dict[str, str]:
-    text = PINS.read_text(encoding="utf-8")
-    rows = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: checksum for checksum, name in rows}
+def _project_pins() -> dict[str, str]:
+    return _read_pins(PINS)
+
+
+def _read_pins(path: Path) -> dict[str, str]:
+    pins: dict[str, str] = {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        found = _PIN.fullmatch(line)
+        if found is None:
+            raise SurroundingsError(
+                f"line {number} of {path} is no checksum with a name, as sha256sum writes them;"
+                " correct or remove it"
+            )
+        pins[found[2]] = found[1]
+    return pins
 
 
 def sha256(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Fetch beforehand what the tests of the real world use: `python -m system_tests.support.fetch`.
 
-With `--pin` it also writes the checksums of all of it to `checksums.txt`.
+With `--pin` it also writes the checksums of all of it to `checksums.txt`. A jar that is not pinned
+yet is refused; check it and pin it beside the jars first, as the message says.
 """
 
 import sys

@@ -5,24 +5,23 @@ format.bin                       who formatted it, when, and the first levels
 00000000000000000007.snapshot    the whole state after 7 batches
 00000000000000000007.records     the batches from the 8th on, one frame each
 ```
-A frame is `uint32 length | uint64 number | batch | 8 bytes BLAKE2b of all before`. A batch is
-acknowledged when its frame is on the disk. Around every change of a level stand two snapshots, the
-old state in the old format and the new one in the new (KIP-778); the older one stays until the next
-change. A frame that is cut off at the end was never acknowledged; a broken one before whole ones is
-no power cut, and is refused.
+A batch is acknowledged when its frame is on the disk. Around every change of a level stand two
+snapshots, the old state in the old format and the new one in the new (KIP-778); the older one stays
+until the next change. A frame that is cut off at the end was never acknowledged and is dropped; a
+broken one is an error, and nothing is changed (`frames.py`). Files with other names are left alone.
 """
 
-import struct
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
 import msgpack
 from filelock import FileLock, Timeout
 
+from assignor.levels.log.frames import frame, read_segment
 from assignor.levels.log.records import (
     BATCH_LIMIT,
     LogBatch,
@@ -37,14 +36,25 @@ from assignor.levels.log.records import (
     replay,
     snapshot,
 )
-from assignor.stores import PARTIAL, Disk, FolderDisk, StoreError, seal, unseal
+from assignor.stores import (
+    LATEST_MS,
+    PARTIAL,
+    Disk,
+    FolderDisk,
+    StoreError,
+    seal,
+    text,
+    understood,
+    unseal,
+    whole_number,
+)
 from probing.features import FinalizedLevels, LevelRange
 
 FORMAT_NAME: Final = "format.bin"
 _FORMAT_MAGIC: Final = b"SRBflog1"
 _SNAPSHOT_MAGIC: Final = b"SRBfsna1"
-_HEAD: Final = struct.Struct(">IQ")
-_CHECK: Final = 8
+_NAME: Final = re.compile(r"([0-9]{20})\.(snapshot|records)")
+_NUMBERS: Final = 1 << 63
 _KEPT_SNAPSHOTS: Final = 2
 _LOOKS: Final = 3
 SEGMENT_LIMIT: Final = 8 << 20
@@ -116,16 +126,17 @@ def read_format(disk: Disk) -> LogFormat:
     """
     if FORMAT_NAME not in disk.names():
         raise StoreError("there is no feature log; make one with `assignor storage format`")
-    body = unseal(_FORMAT_MAGIC, disk.read(FORMAT_NAME, BATCH_LIMIT), name=FORMAT_NAME)
-    try:
+    remedy = "put the folder back from a copy"
+    with understood(FORMAT_NAME, problem="is whole but makes no sense", remedy=remedy):
+        body = unseal(_FORMAT_MAGIC, disk.read(FORMAT_NAME, BATCH_LIMIT), name=FORMAT_NAME)
         given: dict[str, Any] = msgpack.unpackb(body)
+        levels = {text(name): whole_number(level, what=name) for name, level in given["levels"]}
+        FinalizedLevels(levels=levels)
         return LogFormat(
-            log_id=str(given["log_id"]),
-            levels={str(name): int(level) for name, level in given["levels"]},
-            at_ms=int(given["at_ms"]),
+            log_id=text(given["log_id"]),
+            levels=levels,
+            at_ms=whole_number(given["at_ms"], what="at_ms", most=LATEST_MS),
         )
-    except (KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
-        raise StoreError(f"{FORMAT_NAME} is whole but makes no sense: {error!r}") from error
 
 
 class FeatureLog:
@@ -150,9 +161,9 @@ class FeatureLog:
         self._has_failed = False
         self.format = read_format(disk)
         self.warnings: tuple[str, ...] = ()
-        self.state, self.batches, torn = self._recover()
+        self.state, self.batches, mended = self._recover()
         if not is_reader:
-            self._tidy(is_torn=torn)
+            self._tidy(mended)
 
     def change(self, levels: Mapping[str, int], note: Note) -> Committed:
         """Finalize levels; 0 takes a feature out. All of them, or none.
@@ -195,15 +206,15 @@ class FeatureLog:
     def _commit(self, batch: LogBatch, *, log_format: int) -> None:
         if self._has_failed:
             raise StoreError("a write to the feature log failed before; open it again")
-        frame = _frame(self.batches, encode_batch(batch, log_format=log_format))
+        data = frame(self.batches, encode_batch(batch, log_format=log_format))
         try:
-            self._disk.append(f"{self._base:020}.records", frame)
+            self._disk.append(f"{self._base:020}.records", data)
         except StoreError:
             # A part of the frame may be there, and nothing may follow it.
             self._has_failed = True
             raise
         # Now it is acknowledged.
-        self._segment_size += len(frame)
+        self._segment_size += len(data)
         self.batches += 1
         self.state = replay(self.state, batch)
 
@@ -214,17 +225,21 @@ class FeatureLog:
 
     def _forget(self) -> None:
         """Remove what lies before the snapshots that are kept; failing costs only room."""
-        kept = sorted(_numbers(self._disk, ".snapshot"))[-_KEPT_SNAPSHOTS:]
-        for name in self._disk.names():
-            stem, _, kind = name.partition(".")
-            if kind in ("snapshot", "records") and kept and int(stem) < kept[0]:
-                self._disk.remove(name)
+        kept = _numbers(self._disk, "snapshot")[-_KEPT_SNAPSHOTS:]
+        for kind in ("records", "snapshot"):
+            for number in _numbers(self._disk, kind):
+                if kept and number < kept[0]:
+                    self._disk.remove(f"{number:020}.{kind}")
 
     # Reading
 
-    def _recover(self) -> tuple[LogState, int, bool]:
-        """Find the state: the newest snapshot that is whole, and every batch after it."""
-        snapshots = _numbers(self._disk, ".snapshot")
+    def _recover(self) -> tuple[LogState, int, bytes | None]:
+        """Find the state: the newest snapshot that is whole, and every batch after it.
+
+        Returns it, the number of batches, and, where the last file of records has to be written
+        anew, what belongs there.
+        """
+        snapshots = _numbers(self._disk, "snapshot")
         broken: list[str] = []
         for number in reversed(snapshots):
             name = f"{number:020}.snapshot"
@@ -236,83 +251,56 @@ class FeatureLog:
             break
         else:
             number, state = 0, LogState(levels=FinalizedLevels(levels=dict(self.format.levels)))
+        self._has_broken_snapshot = bool(broken)
         self.warnings = tuple(broken)
-        segments = [start for start in _numbers(self._disk, ".records") if start >= number]
-        torn = False
+        segments = [start for start in _numbers(self._disk, "records") if start >= number]
+        mended: bytes | None = None
         count = self._base = number
         for start in segments:
-            if torn or start != count:
+            if mended is not None or start != count:
                 said = "".join(f"; {one}" for one in broken)
                 raise StoreError(f"records {count} to {start} of the feature log are missing{said}")
-            state, count, torn = self._read_segment(state, start)
+            state, count, mended = self._read_segment(state, start)
             self._base = start
         if snapshots and count < snapshots[-1]:
             raise StoreError(f"the feature log has lost its state: {'; '.join(broken)}")
-        return state, count, torn
+        return state, count, mended
 
     def _read_snapshot(self, name: str) -> LogState:
         body = unseal(_SNAPSHOT_MAGIC, self._disk.read(name, 2 * BATCH_LIMIT), name=name)
         return replay(LogState(), decode_batch(body, name=name))
 
-    def _read_segment(self, state: LogState, start: int) -> tuple[LogState, int, bool]:
+    def _read_segment(self, state: LogState, start: int) -> tuple[LogState, int, bytes | None]:
         name = f"{start:020}.records"
+        place = str(self._disk.folder / name) if isinstance(self._disk, FolderDisk) else name
         data = self._disk.read(name, 2 * SEGMENT_LIMIT)
-        count, at = start, 0
-        while (body := _body(data, at, count)) is not None:
-            state = replay(state, decode_batch(body, name=f"record {count} of {name}"))
-            count, at = count + 1, at + _HEAD.size + len(body) + _CHECK
-        self._segment_size = at
-        if at < len(data) and _goes_on(data, at, count):
-            raise StoreError(
-                f"record {count} in {name} is broken at byte {at} and others follow: this is no"
-                " power cut; put the folder back from a copy"
-            )
-        return state, count, at < len(data)
+        segment = read_segment(data, start, name=place)
+        count = start
+        for body in segment.bodies:
+            state = replay(state, decode_batch(body, name=f"record {count} of {place}"))
+            count += 1
+        self._segment_size = len(segment.data)
+        if segment.zeros:
+            said = f"{segment.dropped} bytes that a power cut left at the end of {place}"
+            self.warnings += (f"{said} hold zeros where a record belongs; they are dropped",)
+        return state, count, None if segment.data == data else segment.data
 
-    def _tidy(self, *, is_torn: bool) -> None:
+    def _tidy(self, mended: bytes | None) -> None:
         """Take away what a crash left: unfinished files, a frame that was cut off."""
         for name in self._disk.names():
             if name.endswith(PARTIAL):
                 self._disk.remove(name)
-        if is_torn:
-            name = f"{self._base:020}.records"
-            whole = self._disk.read(name, 2 * SEGMENT_LIMIT)[: self._segment_size]
-            self._disk.replace(name, whole)
-        if self.warnings:
+        if mended is not None:
+            self._disk.replace(f"{self._base:020}.records", mended)
+        if self._has_broken_snapshot:
             self._write_snapshot()
 
 
-def _frame(number: int, data: bytes) -> bytes:
-    head = _HEAD.pack(len(data), number) + data
-    return head + blake2b(head, digest_size=_CHECK).digest()
-
-
-def _body(data: bytes, at: int, number: int) -> bytes | None:
-    """Return the batch of a whole frame; None if there is none of that number."""
-    if len(data) - at < _HEAD.size:
-        return None
-    length, found = _HEAD.unpack_from(data, at)
-    end = at + _HEAD.size + length
-    if found != number or length > BATCH_LIMIT or end + _CHECK > len(data):
-        return None
-    if blake2b(data[at:end], digest_size=_CHECK).digest() != data[end : end + _CHECK]:
-        return None
-    return data[at + _HEAD.size : end]
-
-
-def _goes_on(data: bytes, at: int, number: int) -> bool:
-    """Tell whether a later frame is whole, behind one that is not."""
-    later = number + 1
-    while (at := data.find(later.to_bytes(8, "big"), at)) >= 0:
-        if _body(data, at - 4, later) is not None:
-            return True
-        at += 1
-    return False
-
-
 def _numbers(disk: Disk, kind: str) -> list[int]:
-    stems = (name.removesuffix(kind) for name in disk.names() if name.endswith(kind))
-    return sorted(int(stem) for stem in stems if stem.isdigit())
+    """Return the numbers in the names of the log's own files of one kind, ascending."""
+    found = (_NAME.fullmatch(name) for name in disk.names())
+    numbers = [int(name[1]) for name in found if name is not None and name[2] == kind]
+    return sorted(number for number in numbers if number < _NUMBERS)
 
 
 def look_at_log(disk: Disk) -> FeatureLog:

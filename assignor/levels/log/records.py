@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgpack
 
-from assignor.stores import StoreError
+from assignor.stores import LATEST_MS, StoreError, text, understood, whole_number
+from encoding import shown
 from probing.features import (
     FIRST_EPOCH,
     NATIVE_FEATURES,
@@ -197,30 +198,29 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
         StoreError: they are no batch, or of a format that this release does not read.
     """
     known = max(formats_to_read(Store.FEATURE_LOG))
-    try:
+    with understood(name, problem="is whole but makes no sense", remedy="it is not used"):
         fields = msgpack.unpackb(data)
-        if int(fields["readable_since"]) > known:
+        since = whole_number(fields["readable_since"], what="readable_since")
+        if since > known:
             raise StoreError(
-                f"{name} is of format {fields['format']}, this release reads up to {known};"
+                f"{name} is of format {shown(fields['format'])}, this release reads up to {known};"
                 " start the later release again"
             )
         at_ms, who, why = fields.get("note", (0, "", ""))
         batch = LogBatch(
-            epoch=int(fields["epoch"]),
+            epoch=whole_number(fields["epoch"], what="epoch"),
             is_snapshot=bool(fields["snapshot"]),
-            levels={str(feature): int(level) for feature, level in fields["levels"]},
-            members={str(member): _ranges_in(rows) for member, rows in fields.get("members", ())},
-            note=Note(at_ms=int(at_ms), who=str(who), why=str(why)),
+            levels={
+                text(feature): whole_number(level, what=feature)
+                for feature, level in fields["levels"]
+            },
+            members={text(member): _ranges_in(rows) for member, rows in fields.get("members", ())},
+            note=Note(
+                at_ms=whole_number(at_ms, what="note", most=LATEST_MS), who=text(who), why=text(why)
+            ),
         )
         # A level that cannot be must not come back as a crash later.
-        FinalizedLevels(
-            levels={feature: level for feature, level in batch.levels.items() if level != 0},
-            epoch=batch.epoch,
-        )
-    except (KeyError, TypeError, ValueError, msgpack.UnpackException) as error:
-        raise StoreError(
-            f"{name} is whole but makes no sense: {error!r}; it is not used"
-        ) from error
+        replay(LogState(), batch)
     return batch
 
 
@@ -250,6 +250,10 @@ def _ranges_in(rows: Any) -> Mapping[str, LevelRange] | None:
     if rows is None:
         return None
     return {
-        str(name): LevelRange(min=int(low), max=int(high), can_be_off=bool(can_be_off))
+        text(name): LevelRange(
+            min=whole_number(low, what="lowest level"),
+            max=whole_number(high, what="highest level"),
+            can_be_off=bool(can_be_off),
+        )
         for name, low, high, can_be_off in rows
     }

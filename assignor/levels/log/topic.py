@@ -25,7 +25,8 @@ from assignor.levels.log.records import (
     replay,
     snapshot,
 )
-from assignor.stores import StoreError
+from assignor.stores import StoreError, whole_number
+from encoding import shown
 from probing.features import LevelRange
 
 NOBODY: Final = -1
@@ -182,7 +183,9 @@ def _unpack(record: TopicRecord) -> tuple[int, bytes]:
     layout, parent, body = msgpack.unpackb(record.value)
     if layout != _LAYOUT:
         raise StoreError(
-            f"record {record.offset} is of layout {layout}, this release reads {_LAYOUT}; use the"
-            " later release"
+            f"record {record.offset} is of layout {shown(layout)}, this release reads {_LAYOUT};"
+            " use the later release"
         )
-    return int(parent), bytes(body)
+    if not isinstance(body, bytes):
+        raise TypeError(f"a state of type {type(body).__name__}")
+    return parent if parent == NOBODY else whole_number(parent, what="parent"), body

@@ -125,3 +125,71 @@ def test_a_finalized_level_goes_before_the_setting_and_is_kept(tmp_path):
     assert file.read_bytes().startswith(b"SRPROC01")
     with pytest.raises(StoreError, match=r"is unknown|does not read"):
         ProcessDirectory(tmp_path, PersistedSettings(persistent_metadata_version=2)).follow(9)
+
+
+HOSTILE = {
+    "nested": b"[" * 4000,
+    "nested objects": b'{"a":' * 800,
+    "infinity": b'{"processId": "00000000-0000-0000-0000-00000000002a", "madeAtMs": Infinity}',
+    "overflow": b'{"processId": "00000000-0000-0000-0000-00000000002a", "madeAtMs": 1e999}',
+    "not a number": b'{"processId": "00000000-0000-0000-0000-00000000002a", "madeAtMs": NaN}',
+    "text": b'{"processId": "00000000-0000-0000-0000-00000000002a", "madeAtMs": "5"}',
+    "negative": b'{"processId": "00000000-0000-0000-0000-00000000002a", "rememberedVersion": -1}',
+    "a number": b'{"processId": 42}',
+    "twice": b'{"processId": "00000000-0000-0000-0000-00000000002a", "processId": "x"}',
+    "no text": b"\xff\xfe{}",
+    "too large": b" " * 5000,
+    "huge number": b'{"processId": "x", "madeAtMs": ' + b"9" * 4000 + b"}",
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_content_is_one_error_with_file_reason_and_remedy_and_frees_the_lock(
+    tmp_path, content
+):
+    file = tmp_path / "kafka-streams-process-metadata"
+    file.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"kafka-streams-process-metadata.*; (restore|delete)"):
+            ProcessDirectory(tmp_path)
+    assert file.read_bytes() == content
+    file.unlink()
+    assert in_another_process(tmp_path).returncode == 0
+
+
+def test_whatever_fails_on_the_way_the_lock_is_released(tmp_path, monkeypatch):
+    def explode(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("assignor.embedding.process_id.StateStores", explode)
+    with pytest.raises(MemoryError):
+        ProcessDirectory(tmp_path)
+    assert in_another_process(tmp_path).returncode == 0
+
+
+def test_a_link_to_nothing_makes_no_new_identity(tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    link = state / "kafka-streams-process-metadata"
+    link.symlink_to(tmp_path / "unmounted")
+    with pytest.raises(StoreError, match=r"symbolic link to .*unmounted"):
+        ProcessDirectory(state)
+    assert link.is_symlink()
+    link.unlink()
+    assert in_another_process(state).returncode == 0
+
+
+def test_a_state_directory_on_a_volume_that_is_not_mounted_is_not_made(tmp_path):
+    (tmp_path / "state").symlink_to(tmp_path / "volume" / "state")
+    for path in (tmp_path / "state", tmp_path / "state" / "member"):
+        with pytest.raises(StoreError, match=r"state is a symbolic link to .*volume"):
+            ProcessDirectory(path)
+    assert not (tmp_path / "volume").exists()
+
+
+def test_only_names_of_ascii_digits_are_tasks(tmp_path):
+    place = ProcessDirectory(tmp_path)
+    for name in ("0_1", "\u0660_\u0661", "0_\u00b2", "0_1x", "0_1\n"):
+        (tmp_path / name).mkdir()
+    assert place.tasks() == (TaskId(0, 1),)
+    place.close()

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -60,6 +62,13 @@ def ivy(name="some.jar", content="bytes"):
     return _IVY.replace("NAME", name).replace("CONTENT", content)
 
 
+def pin(name="some.jar", content="bytes"):
+    """Pin a jar beside the jars, as the message of a refusal says."""
+    jar_folder().mkdir(exist_ok=True)
+    with (jar_folder() / "checksums.txt").open("a") as pins:
+        pins.write(f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n")
+
+
 @pytest.mark.parametrize(
     ("name", "release"),
     [
@@ -80,6 +89,7 @@ def test_a_broker_that_cannot_be_is_refused(name):
 
 
 def test_what_was_fetched_is_used_without_the_network(plays):
+    pin()
     plays(ivy())
     first = broker_jars("3.9.1")
     plays(_OFFLINE)
@@ -88,6 +98,7 @@ def test_what_was_fetched_is_used_without_the_network(plays):
 
 
 def test_a_jar_that_changed_is_fetched_again(plays):
+    pin()
     plays(ivy())
     (jar,) = streams_jars("3.9.1")
     jar.write_text("damaged")
@@ -95,6 +106,7 @@ def test_a_jar_that_changed_is_fetched_again(plays):
 
 
 def test_a_list_that_cannot_be_read_is_fetched_again(plays):
+    pin()
     plays(ivy())
     streams_jars("3.9.1")
     listed = jar_folder() / "streams-3.9.1.json"
@@ -115,6 +127,51 @@ def test_a_jar_with_another_checksum_than_the_pinned_one_is_refused(plays):
     plays(ivy(name=name, content="tampered with"))
     with pytest.raises(SurroundingsError, match=r"not the one in checksums\.txt"):
         streams_jars("4.3.1")
+
+
+def test_a_jar_that_is_not_pinned_is_refused_and_the_message_says_how_to_pin_it(plays):
+    plays(ivy())
+    for _ in range(2):
+        with pytest.raises(SurroundingsError, match=r"some\.jar .*no checksum") as caught:
+            streams_jars("4.3.1")
+        assert len(str(caught.value).splitlines()) == 1
+    assert not (jar_folder() / "streams-4.3.1.json").exists()
+    command = re.search(r"`(cat .*)`", str(caught.value))[1]
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert [jar.name for jar in streams_jars("4.3.1")] == ["some.jar"]
+
+
+def test_a_list_of_before_does_not_let_an_unpinned_jar_pass(plays):
+    folder = jar_folder()
+    folder.mkdir()
+    (folder / "evil.jar").write_text("evil")
+    checksum = hashlib.sha256(b"evil").hexdigest()
+    listed = json.dumps([{"jar": "evil.jar", "sha256": checksum}])
+    (folder / "streams-4.3.1.json").write_text(listed)
+    plays(_OFFLINE)
+    with pytest.raises(SurroundingsError):
+        streams_jars("4.3.1")
+
+
+def test_a_pin_beside_the_jars_does_not_replace_one_of_ours(plays):
+    name = PINS.read_text().split()[-1]
+    pin(name, "tampered with")
+    plays(ivy(name=name, content="tampered with"))
+    with pytest.raises(SurroundingsError, match=r"not the one in checksums\.txt"):
+        streams_jars("4.3.1")
+
+
+def test_a_pin_that_cannot_be_read_is_named_with_its_line(plays):
+    jar_folder().mkdir()
+    (jar_folder() / "checksums.txt").write_text("# mine\nhalf a line\n")
+    plays(ivy())
+    with pytest.raises(SurroundingsError, match=r"line 2 of .*checksums\.txt"):
+        streams_jars("4.3.1")
+
+
+def test_a_release_of_other_digits_is_an_unknown_release():
+    with pytest.raises(ReleaseError):
+        broker_release("kafka:²")
 
 
 def test_a_folder_that_cannot_be_written_is_named(plays, tmp_path, monkeypatch):

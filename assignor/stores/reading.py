@@ -1,0 +1,130 @@
+"""Files and JSON as they are read: bounded in bytes and depth, a value or an error.
+
+A missing file is a value (None). A symbolic link that leads nowhere is not: what it points to is
+probably on a volume that is not mounted.
+"""
+
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from assignor.stores.errors import StoreError
+
+LATEST_MS: Final = 253_402_300_799_000
+"""The greatest time in milliseconds since 1970 that a file may hold: the end of the year 9999."""
+
+_DEPTH: Final = 16
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+def read_limited(path: Path, *, limit: int) -> bytes | None:
+    """Return all bytes of a file, or None if it does not exist.
+
+    Args:
+        path: of the file.
+        limit: bytes that are read at most.
+
+    Raises:
+        StoreError: the file is larger, is not a regular file, is a link that leads nowhere, or the
+            disk refused.
+    """
+    try:
+        # Opening a pipe waits for its other end unless told otherwise.
+        descriptor = os.open(path, _FLAGS)
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise StoreError(f"{path} is not a regular file; remove it, or name another place")
+            if found.st_size > limit:
+                raise StoreError(
+                    f"{path} has {found.st_size} bytes, {limit} are read at most; it is not used"
+                )
+            # Not up to the limit: that much would be allocated. What is appended now comes later.
+            return file.read(found.st_size)
+    except FileNotFoundError as error:
+        check_links(path, error)
+        return None
+    except IsADirectoryError as error:
+        raise StoreError(f"{path} is not a regular file but a folder; remove it") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def check_links(path: Path, cause: OSError | None = None) -> None:
+    """Refuse a path of which a part is a symbolic link that leads nowhere.
+
+    Raises:
+        StoreError: there is such a link; the message names it and where it points to.
+    """
+    for part in (path, *path.parents):
+        if part.is_symlink() and not part.exists():
+            raise StoreError(
+                f"{part} is a symbolic link to {part.readlink()}, which does not exist; mount or"
+                " restore what it points to, or remove the link to start without it"
+            ) from cause
+
+
+def strict_json(data: bytes) -> Any:
+    """Return the value of a JSON text, read strictly.
+
+    Raises:
+        ValueError: the text is no JSON, holds NaN or an infinity, names a key twice, or is nested
+            deeper than 16 lists and objects.
+    """
+    given = data.decode("utf-8")
+    depth = 0
+    for token in _TOKEN.finditer(given):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if depth > _DEPTH:
+            raise ValueError(f"nested deeper than {_DEPTH} lists and objects")
+    return json.loads(
+        given, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_unique
+    )
+
+
+def whole_number(value: Any, *, what: str, most: int = (1 << 63) - 1) -> int:
+    """Return a decoded value that has to be an integer from 0 to `most`.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{what} is {value!r:.40}, not an integer from 0 to {most}")
+    return value
+
+
+def text(value: Any) -> str:
+    """Return a decoded value that has to be a text.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} stands where a text belongs")
+    return value
+
+
+def _no_number(given: str) -> NoReturn:
+    raise ValueError(f"{given} is not a number in JSON")
+
+
+def _finite(given: str) -> float:
+    number = float(given)
+    if not math.isfinite(number):
+        raise ValueError(f"{given:.40} is too large a number")
+    return number
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {key!r:.40} is there twice")
+        found[key] = value
+    return found

@@ -1,0 +1,80 @@
+"""Writes `requirements.lock`: `python -m tests.distribution.lock PYTHON ...`, one of each version.
+
+Asks pip of each interpreter what it would install within `constraints.txt`, for every extra, and
+keeps versions and SHA-256 of the archives; nothing is installed. The index is the one that pip is
+configured with, and is not written down. Run it on Linux x86-64 after `constraints.txt` changed.
+"""
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "requirements.lock"
+HEAD = """\
+# Every package of `make venv` with the SHA-256 of its archives: Linux x86-64 (glibc), CPython {}.
+# Made by `python -m tests.distribution.lock`; install with `pip install --require-hashes -r`.
+"""
+
+
+def report(python: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return an interpreter's version, as `3.11`, and what its pip would install."""
+    extras = ",".join(sorted(_project()["optional-dependencies"]))
+    command = [
+        *(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+        *("--dry-run", "--ignore-installed", "--report", "-"),
+        *("--constraint", str(ROOT / "constraints.txt"), f"{ROOT}[{extras}]"),
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=ROOT)
+    told = json.loads(done.stdout)
+    return told["environment"]["python_version"], told["install"]
+
+
+def lock_text(reports: Iterable[tuple[str, list[dict[str, Any]]]]) -> str:
+    """Return the lock file of these reports.
+
+    Raises:
+        ValueError: two interpreters would install different versions of a package.
+    """
+    hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    pythons: dict[tuple[str, str], set[str]] = defaultdict(set)
+    every: set[str] = set()
+    for python, rows in reports:
+        every.add(python)
+        for row in rows:
+            if "archive_info" not in row["download_info"]:
+                continue  # the project itself
+            package = (row["metadata"]["name"].lower(), row["metadata"]["version"])
+            hashes[package].add(row["download_info"]["archive_info"]["hashes"]["sha256"])
+            pythons[package].add(python)
+    names = [name for name, _ in hashes]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(twice)}: pin one version in constraints.txt")
+    lines = [HEAD.format(", ".join(sorted(every)))]
+    for package, found in sorted(hashes.items()):
+        only = sorted(pythons[package])
+        marks = " or ".join(f'python_version == "{python}"' for python in only)
+        mark = "" if set(only) == every else f" ; {marks}"
+        rows = "".join(f" \\\n    --hash=sha256:{digest}" for digest in sorted(found))
+        lines.append(f"{'=='.join(package)}{mark}{rows}\n")
+    return "".join(lines)
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return project
+
+
+def main(pythons: Sequence[str]) -> None:
+    """Write the file."""
+    LOCK.write_text(lock_text([report(python) for python in pythons]), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or [sys.executable])
