@@ -179,3 +179,11 @@ def test_what_is_nobodys_fault_passes(monkeypatch, error):
     monkeypatch.setattr("assignor.rebalance.leader.placing.clients_of", fails)
     with pytest.raises(error):
         assign_group(settings(), group(), {"lines": 6})
+
+
+def test_a_strategy_that_ends_the_process_has_failed():
+    def ends(_):
+        raise SystemExit(0)
+
+    answer = lead(group(), strategy=ends)
+    assert any("SystemExit" in w for w in answer.warnings)
