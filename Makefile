@@ -111,7 +111,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
 
 fuzz: $(READY)
-	$(BIN)/python -m fuzz.fuzz_encoding --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+	$(BIN)/python -m fuzz.run --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 # Mutation testing of `encoding` and `probing`: hours for all, so better one module:
 # make mutate MUTANTS='encoding.primitives.varints*'. What a mutant changes: .venv/bin/mutmut show NAME.

@@ -53,7 +53,7 @@ from fuzz.member_answers import member_receive
 from fuzz.promises import Finding, expect
 from fuzz.store_files import check_store_file
 
-__all__ = ["BASES", "TARGETS", "Finding", "expect"]
+__all__ = ["BASES", "TARGETS", "WHOLE", "Finding", "expect"]
 
 FIRST_WITH_SUMS = 7
 EMULATING = (*KNOWN_VERSIONS, 102, 103)
@@ -336,3 +336,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "store_files": check_store_file,
 }
 """By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""
+
+WHOLE = frozenset({"group_row", "led_group", "member_receive", "store_files"})
+"""Targets that are more than a decoder; each is a part of its own for the fuzzer."""

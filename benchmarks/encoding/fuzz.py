@@ -18,7 +18,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     given = parser.parse_args()
     name = f"findings in {given.seconds} s of fuzzing"
-    command = [sys.executable, "-m", "fuzz.fuzz_encoding", "--seconds", str(given.seconds)]
+    command = [sys.executable, "-m", "fuzz.run", "--seconds", str(given.seconds)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     counts = re.search(r"(\d+) executions, (\d+) findings", done.stdout)
     if counts is None:

@@ -6,6 +6,7 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,11 +41,12 @@ def write_seeds(name: str, seeds: list[Seed]) -> None:
     (FOLDER / f"{name}.jsonl").write_text(text, encoding="ascii")
 
 
-def unpack_corpus(folder: Path) -> None:
-    """One file per seed, as libFuzzer wants it: the target's position, then the bytes."""
+def unpack_corpus(folder: Path, positions: Sequence[int]) -> None:
+    """One file per seed of these targets, as libFuzzer wants it: the position, then the bytes."""
     from fuzz.targets import TARGETS  # noqa: PLC0415 the corpus can be listed without encoding
 
     folder.mkdir(parents=True, exist_ok=True)
     position = {target: index for index, target in enumerate(TARGETS)}
     for number, seed in enumerate(read_corpus()):
-        (folder / f"{number:04}").write_bytes(bytes([position[seed.target]]) + seed.data)
+        if position[seed.target] in positions:
+            (folder / f"{number:04}").write_bytes(bytes([position[seed.target]]) + seed.data)

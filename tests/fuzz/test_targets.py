@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import fuzz_encoding, targets
+from fuzz import run as runner
+from fuzz import targets
 from fuzz.corpus import read_corpus
 from fuzz.make_seeds import golden_seeds
 
@@ -34,18 +35,18 @@ def test_what_costs_more_than_its_length_is_a_finding():
         return [bytes(10_000_000)]
 
     with pytest.raises(targets.Finding, match="memory follows the input"):
-        fuzz_encoding._check_cost(hungry, b"")
+        runner._check_cost(hungry, b"")
 
 
 def test_what_takes_longer_than_its_length_is_a_finding(monkeypatch):
-    monkeypatch.setattr(fuzz_encoding, "SECONDS_BASE", 0.0)
-    monkeypatch.setattr(fuzz_encoding, "SECONDS_PER_BYTE", 0.0)
+    monkeypatch.setattr(runner, "SECONDS_BASE", 0.0)
+    monkeypatch.setattr(runner, "SECONDS_PER_BYTE", 0.0)
     with pytest.raises(targets.Finding, match="time follows the input"):
-        fuzz_encoding._check_cost(lambda _: sum(range(1000)), b"")
+        runner._check_cost(lambda _: sum(range(1000)), b"")
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "fuzz.fuzz_encoding", *arguments]
+    command = [sys.executable, "-m", "fuzz.run", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

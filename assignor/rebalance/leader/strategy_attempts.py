@@ -66,7 +66,8 @@ def attempt(
     Raises:
         TaskAssignmentError: the strategy failed, and tasks cannot stay where they are either.
     """
-    if before.count and now_ms < before.retry_at_ms:
+    # A wait that is longer than any back-off means that the clock was set back meanwhile.
+    if before.count and 0 < before.retry_at_ms - now_ms <= LAST_BACKOFF_MS:
         wait_s = -(-(before.retry_at_ms - now_ms) // 1000)
         return _kept_until(state, before, wait_s)
     try:

@@ -170,6 +170,18 @@ def test_a_leader_keeps_the_assignment_asks_for_a_follow_up_and_recovers():
     assert len(group.members["d"].held.active) > 0
 
 
+def test_a_clock_that_was_set_back_does_not_make_a_strategy_wait_for_a_year():
+    strategy = Fragile()
+    group = Group(strategy=strategy)
+    group.join("a")
+    strategy.fails = True
+    year_ms = 365 * 86_400_000
+    failed = round_of(group, LeaderKnowledge(leader_id="a", now_ms=year_ms))
+    strategy.fails = False
+    again = round_of(group, LeaderKnowledge(leader_id="a", now_ms=1, failures=failed.failures))
+    assert again.failures == NO_FAILURES
+
+
 def test_a_leader_that_cannot_ask_for_follow_ups_keeps_the_assignment_all_the_same():
     group = Group(strategy=failing)
     group.join("a")

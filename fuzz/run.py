@@ -1,13 +1,15 @@
-"""The fuzz target of `encoding`, and the command that runs it: `make fuzz FUZZ_SECONDS=60`.
+"""Coverage-guided fuzzing, and the command that runs it: `make fuzz FUZZ_SECONDS=60`.
 
-A process with atheris (libFuzzer) inside, a new one every ten minutes that goes on from what the
-last one found, is watched by this one, which counts executions, keeps the input of a finding under
+The seconds are split over the parts: the decoders of `encoding` together, then each of the others,
+in a process with atheris (libFuzzer) inside, a new one every ten minutes that goes on from what the
+last one found. This process watches it, counts executions, keeps the input of a finding under
 `fuzz/findings/` and says how to run it again. An input is one byte that picks a target, then the
 bytes that the target gets. Beside the targets' own promises, each execution has to end within
 seconds, and a sample of them is held to memory and time that follow the length of the input.
 
-    python -m fuzz.fuzz_encoding --seconds 60     # fuzz; 0 no finding, 1 a finding, 3 no atheris
-    python -m fuzz.fuzz_encoding FILE ...         # run inputs again; needs no atheris
+    python -m fuzz.run --seconds 60     # fuzz; 0 no finding, 1 a finding, 3 no atheris
+    python -m fuzz.run --only led_group # one part
+    python -m fuzz.run FILE ...         # run inputs again; needs no atheris
 """
 
 import argparse
@@ -15,7 +17,6 @@ import contextlib
 import hashlib
 import logging
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import time
 import tracemalloc
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 from fuzz.corpus import read_corpus, unpack_corpus
 
@@ -44,7 +46,7 @@ INSTRUMENTED = [
     "assignor.stores",
     "probing.member",
 ]
-REPLAY = "python -m fuzz.fuzz_encoding"
+REPLAY = "python -m fuzz.run"
 
 
 def run_input(data: bytes, *, measured: bool = False) -> None:
@@ -89,7 +91,23 @@ def _check_cost(check, data: bytes) -> None:  # noqa: ANN001 a target
     expect(holds=False, promise=f"time follows the input: {taken:.2f} s for {len(data)} bytes")
 
 
-def fuzz(flags: list[str]) -> None:
+def parts() -> dict[str, list[int]]:
+    """Name of a part -> positions of its targets; the decoders of `encoding` are one part."""
+    from fuzz.targets import TARGETS, WHOLE  # noqa: PLC0415 as in run_input
+
+    names = list(TARGETS)
+    encoding = [index for index, name in enumerate(names) if name not in WHOLE]
+    return {"encoding": encoding, **{name: [names.index(name)] for name in sorted(WHOLE)}}
+
+
+def _placed(data: bytes, positions: list[int]) -> bytes:
+    """An input whose first byte picks one of these targets."""
+    if not data or data[0] in positions:
+        return data
+    return bytes([positions[data[0] % len(positions)]]) + data[1:]
+
+
+def fuzz(part: str, flags: list[str]) -> None:
     """Run libFuzzer in this process; it ends the process. Flags and folders are libFuzzer's."""
     import atheris  # noqa: PLC0415 only here, so that inputs can be replayed without it
 
@@ -98,51 +116,81 @@ def fuzz(flags: list[str]) -> None:
         import fuzz.targets  # noqa: F401, PLC0415 imports these, instrumented
     from fuzz.mutator import mutate  # noqa: PLC0415 imports encoding, after that
 
+    positions = parts()[part]
+
     def one_input(data: bytes) -> None:
-        run_input(data, measured=zlib.crc32(data) % SAMPLED == 0)
+        run_input(_placed(data, positions), measured=zlib.crc32(data) % SAMPLED == 0)
 
     atheris.Setup([sys.argv[0], *flags], one_input, custom_mutator=mutate)
     atheris.Fuzz()
 
 
-def watch(seconds: int, seed: int, keep: Path | None) -> int:
-    """Fuzz for so many seconds in processes of their own and print what came of it."""
+def watch(chosen: list[str], seconds: int, seed: int, keep: Path | None) -> int:
+    """Fuzz these parts for so many seconds together and print what came of each."""
     FINDINGS.mkdir(exist_ok=True)
+    status, executions, findings = 0, 0, 0
+    for number, part in enumerate(chosen):
+        share = seconds * (number + 1) // len(chosen) - seconds * number // len(chosen)
+        one = _watch_part(part, max(1, share), seed, keep)
+        status = max(status, one.status)
+        executions += one.executions
+        findings += one.findings
+        print(
+            f"{part:<16} {one.executions:>9} executions {one.findings:>3} findings"
+            f" {one.branches:>6} branches seen",
+            flush=True,
+        )
+    print(f"{executions} executions, {findings} findings")
+    return status
+
+
+class Watched(NamedTuple):
+    """What came of a part: exit status, counts."""
+
+    status: int
+    executions: int
+    findings: int
+    branches: str
+
+
+def _watch_part(part: str, seconds: int, seed: int, keep: Path | None) -> Watched:
+    positions = parts()[part]
     executions, branches, status, log, written = 0, "0", 0, "", []
     with tempfile.TemporaryDirectory() as scratch:
         found, seeds = Path(scratch, "found"), Path(scratch, "seeds")
         found.mkdir()
-        unpack_corpus(seeds)
+        unpack_corpus(seeds, positions)
         for turn, start in enumerate(range(0, seconds, SECONDS_A_TURN)):
             length = min(SECONDS_A_TURN, seconds - start)
-            status, log = _turn(Path(scratch, "log"), [found, seeds], length, seed + turn)
+            status, log = _turn(part, Path(scratch, "log"), [found, seeds], length, seed + turn)
             counts = re.findall(r"(?m)^stat::number_of_executed_units: (\d+)", log)
             executions += sum(map(int, counts))
             branches = (re.findall(r" cov: (\d+)", log) or [branches])[-1]
-            written = re.findall(r"Test unit written to (\S+)", log)
+            written = [Path(path) for path in re.findall(r"Test unit written to (\S+)", log)]
             if status != 0:
                 break
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
             for path in sorted(found.iterdir()):
-                shutil.copy(path, keep / path.name)
+                placed = _placed(path.read_bytes(), positions)
+                (keep / f"{part}-{path.name}").write_bytes(placed)
     if status != 0 and not written:
         print(log[-4000:], file=sys.stderr)
         print("the fuzzer stopped without a finding; its last words are above", file=sys.stderr)
-        return 3
+        return Watched(3, executions, 0, branches)
     if written:
         traceback = log.rfind("=== Uncaught Python exception")
         print(log[traceback:][:6000] if traceback >= 0 else log[-6000:])
-        for path in written:
-            print(f"replay it with: {REPLAY} {Path(path).relative_to(ROOT.parent)}")
-    print(f"{executions} executions, {len(written)} findings, {branches} branches seen")
-    return 1 if written else 0
+    for path in written:
+        path.write_bytes(_placed(path.read_bytes(), positions))
+        print(f"replay it with: {REPLAY} {path.relative_to(ROOT.parent)}")
+    return Watched(1 if written else 0, executions, len(written), branches)
 
 
-def _turn(log: Path, folders: list[Path], seconds: int, seed: int) -> tuple[int, str]:
+def _turn(part: str, log: Path, folders: list[Path], seconds: int, seed: int) -> tuple[int, str]:
     """One process of the fuzzer; it reads all folders and adds to the first."""
     command = [
-        *(sys.executable, "-m", "fuzz.fuzz_encoding", "--in-process", *map(str, folders)),
+        *(sys.executable, "-m", "fuzz.run", "--in-process", part, *map(str, folders)),
         f"-max_total_time={seconds}",
         f"-seed={seed}",
         f"-timeout={SECONDS_EACH}",
@@ -170,12 +218,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse the command line; see the top of the file."""
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["--in-process"]:
-        fuzz(given[1:])
+        fuzz(given[1], given[2:])
         return 0
-    parser = argparse.ArgumentParser(prog=REPLAY, description="Fuzz the decoders of encoding.")
+    parser = argparse.ArgumentParser(prog=REPLAY, description="Fuzz what reads foreign values.")
     parser.add_argument("inputs", nargs="*", type=Path, help="inputs to run again")
     parser.add_argument("--seconds", type=int, default=60, help="how long to fuzz (default 60)")
     parser.add_argument("--seed", type=int, default=1, help="of the fuzzer's dice (default 1)")
+    parser.add_argument("--only", choices=sorted(parts()), help="one part of the targets")
     parser.add_argument("--keep", type=Path, help="folder for inputs that reached new branches")
     options = parser.parse_args(given)
     if options.inputs:
@@ -187,7 +236,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 3
     print(f"fuzzing for {options.seconds} s from {len(read_corpus())} seeds", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        return watch(options.seconds, options.seed, options.keep)
+        chosen = [options.only] if options.only else list(parts())
+        return watch(chosen, options.seconds, options.seed, options.keep)
     return 3
 
 
