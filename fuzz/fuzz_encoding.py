@@ -83,7 +83,7 @@ def fuzz(flags: list[str]) -> None:
     """Run libFuzzer in this process; it ends the process. Flags and folders are libFuzzer's."""
     import atheris  # noqa: PLC0415 only here, so that inputs can be replayed without it
 
-    with atheris.instrument_imports(include=["encoding"]):
+    with atheris.instrument_imports(include=["encoding", "assignor.inspection"]):
         import fuzz.targets  # noqa: F401, PLC0415 imports encoding, instrumented
     from fuzz.mutator import mutate  # noqa: PLC0415 imports encoding, after that
 

@@ -1,4 +1,6 @@
-"""Makes `corpus/seeds.jsonl`: `python -m fuzz.make_seeds`. Equal bytes at every run.
+"""Makes `corpus/seeds.jsonl` and `corpus/groups.jsonl`: `python -m fuzz.make_seeds`.
+
+Equal bytes at every run.
 
 From the golden vectors of Kafka Streams the smallest of each version and the odd inputs, from our
 own values each native version with every field set, trailers behind each version of Kafka's, views
@@ -42,6 +44,7 @@ from encoding import (
 )
 from encoding.primitives.varints import encode_varint
 from fuzz.corpus import Seed, read_corpus, write_seeds
+from fuzz.inspected_groups import group_seeds
 from fuzz.targets import BASES, TARGETS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "encoding" / "golden"
@@ -269,6 +272,7 @@ def main() -> None:
         write_seeds("found", list(found_seeds(options.found)))
     else:
         write_seeds("seeds", [*golden_seeds(), *native_seeds(), *view_seeds()])
+        write_seeds("groups", list(group_seeds()))
 
 
 if __name__ == "__main__":

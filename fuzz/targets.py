@@ -1,4 +1,4 @@
-"""What has to hold for any bytes, one function per way into `encoding`.
+"""What has to hold for any bytes, one function per way into `encoding`, and others beside them.
 
 A target takes bytes and returns, or raises: `Finding` for a broken promise, anything else for an
 error that got out. The promises are those of `encoding.kafka.compiled`, `encoding.native.body` and
@@ -47,6 +47,8 @@ from encoding.primitives.varints import encode_varint
 from encoding.view import codec as view_codec
 from encoding.view import delta as view_delta
 from encoding.view.columns import view_checksum
+from fuzz.inspected_groups import inspect_any_group
+from fuzz.promises import Finding, expect
 
 __all__ = ["BASES", "TARGETS", "Finding", "expect"]
 
@@ -58,16 +60,6 @@ READERS: dict[str, tuple[int, ...]] = {
     "next": EMULATING,
 }
 """Known versions of a reader that sees Kafka's layouts only, of ours, and of one that is ahead."""
-
-
-class Finding(Exception):
-    """A promise of `encoding` does not hold."""
-
-
-def expect(holds: bool, promise: str) -> None:  # noqa: FBT001 reads as an assertion
-    """Raise `Finding` with the promise unless it holds."""
-    if not holds:
-        raise Finding(promise)
 
 
 # Blobs.
@@ -335,5 +327,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "delta": _delta,
     "delta/sealed": _sealed_delta,
     "reference": _reference,
+    "inspect_group": inspect_any_group,
 }
 """By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""
