@@ -64,7 +64,7 @@ def cell(content: str | Text) -> Text:
 class TextTable(Table):
     """A table whose cells are text: printable, on one line, no markup."""
 
-    def add_row(self, *cells: str | Text, **options: Any) -> None:  # type: ignore[override]
+    def add_row(self, *cells: str | Text, **options: Any) -> None:  # type: ignore[override]  # no other renderable
         """Add a row; see `cell`."""
         super().add_row(*map(cell, cells), **options)
 
