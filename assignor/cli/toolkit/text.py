@@ -7,12 +7,13 @@ is printable text on its own line: nothing in it is markup, an escape sequence o
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NoReturn
 
 import click
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -40,6 +41,26 @@ class _PipeConsole(Console):
         found.justify, found.overflow = options.get("justify"), options.get("overflow")
         return found
 
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render; of a text, one printable line, unless it was folded here."""
+        if isinstance(renderable, Text) and not isinstance(renderable, _Folded):
+            renderable = _printable(renderable)
+        return super().render(renderable, options)
+
+
+class _Folded(Text):
+    """Printable lines that `Sentence` made of one."""
+
+
+def _printable(text: Text) -> Text:
+    if text.plain.isprintable():
+        return text
+    copied = text.copy()
+    copied.plain = shown(text.plain, limit=SENTENCE_LIMIT)
+    return copied
+
 
 def line(text: object, style: Any = "", *, limit: int = SENTENCE_LIMIT) -> Text:
     """Return a text as one printable line for rich, without markup.
@@ -56,9 +77,7 @@ def cell(content: str | Text) -> Text:
     """Return what a table shows of a cell: strings are names, texts may be as long as sentences."""
     if isinstance(content, str):
         return Text(shown(content))
-    if not content.plain.isprintable():
-        return line(content.plain, content.style)
-    return content
+    return _printable(content)
 
 
 class TextTable(Table):
@@ -82,7 +101,10 @@ def text_grid(gap: int) -> TextTable:
 
 
 class Sentence:
-    """A sentence that is folded to the width of the console; see `folded`."""
+    """A sentence as printable lines of the console's width, all but the first further in.
+
+    So no line but the first begins with foreign text.
+    """
 
     def __init__(self, text: object, style: str = "") -> None:
         self._text, self._style = str(text), style
@@ -90,14 +112,10 @@ class Sentence:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines."""
         del console
-        yield Text(folded(self._text, options.max_width), style=self._style)
+        yield _Folded(_folded(self._text, options.max_width), style=self._style)
 
 
-def folded(sentence: str, width: int) -> str:
-    """Return a sentence as printable lines of at most `width`, all but the first further in.
-
-    So no line but the first begins with foreign text.
-    """
+def _folded(sentence: str, width: int) -> str:
     text = shown(sentence, limit=SENTENCE_LIMIT)
     inner = " " * (len(text) - len(text.lstrip()) + 2)
     return "\n".join(textwrap.wrap(text, width, subsequent_indent=inner, break_on_hyphens=False))

@@ -4,6 +4,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
@@ -16,8 +17,9 @@ from assignor.cli.inspect.text import render_group
 from assignor.cli.toolkit import say, warn
 from assignor.cli.toolkit.text import paragraph, print_line, print_table
 from assignor.inspection import inspect_group
-from encoding import TaskId
+from encoding import Subscription, TaskId, encode_subscription
 from tests.assignor.inspection.described_groups import FACTS, group_of, member
+from tests.assignor.problems.small_groups import JOIN
 
 T00, T01 = TaskId(0, 0), TaskId(0, 1)
 FORGED = "x\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\n2026-01-01 ERROR all is lost\r[red]y[/foo]"
@@ -200,3 +202,60 @@ def test_whatever_is_printed_is_printable(capsys, print_it):
     assert all(line.isprintable() for line in lines)
     assert not any(line.startswith("2026") for line in lines)
     assert r"\x1b]0;owned\x07" in out + err
+
+
+# Problem files and blobs
+
+NAMED = {
+    **JOIN,
+    "name": FORGED,
+    "config": {
+        "rack.aware.assignment.strategy": "min_traffic",
+        "rack.aware.assignment.tags": ["z"],
+    },
+    "topics": {FORGED: {"partitions": 4, "racks": {"0": [FORGED]}}},
+    "subtopologies": {"0": {"sources": [FORGED], "changelogs": [f"{FORGED}-changelog"]}},
+    "clients": {
+        f"{FORGED}{number}": one
+        | {"rack": FORGED, "tags": {"z": FORGED}, "endpoint": f"{FORGED}:1"}
+        for number, one in enumerate(JOIN["clients"].values())
+    },
+}
+WRONG = NAMED | {"subtopologies": {FORGED: {"sources": [FORGED]}}}
+BLOB = encode_subscription(
+    Subscription(version=11, latest_supported_version=11, process_id=UUID(int=1),
+                 user_endpoint=FORGED, client_tags={FORGED: FORGED})
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "--problem", "-"),
+        ("explain", "--problem", "-", "--task", "0_0"),
+        ("explain", "--problem", "-", "--task", FORGED),
+        ("explain", "--problem", "-", "--name", FORGED + "2"),
+        ("explain", "--problem", "-", "--config", f"{FORGED}=1"),
+        ("diff", "--problem", "-"),
+        ("diff", "--problem", "-", "--tasks"),
+        ("assign", "--problem", "-", "--format", "text"),
+        ("size", "--problem", "-"),
+        ("negotiate", "--members", "a\x1b[2J\u202e:10/11,11/11"),
+        ("negotiate", "--members", FORGED),
+        ("decode", "--kind", "subscription", "--hex", BLOB.hex()),
+        ("decode", "--kind", "subscription", "--hex", FORGED),
+        ("features", "describe", "--directory", f"/none/{FORGED[1:]}"),
+        ("storage", "describe", "--directory", f"/none/{FORGED[1:]}"),
+        (FORGED,),
+        ("explain", f"--{FORGED}"),
+    ],
+)
+@pytest.mark.parametrize("problem", [NAMED, WRONG, {FORGED: FORGED}], ids=["named", "wrong", "odd"])
+def test_no_command_lets_foreign_text_out_as_it_is(words, problem):
+    done = CliRunner().invoke(main, words, input=json.dumps(problem) + "\n")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    lines = (done.stdout + done.stderr).split("\n")
+    assert len(lines) > 1
+    for line in lines:
+        assert line.isprintable(), line
+        assert not line.startswith("2026")
