@@ -13,7 +13,9 @@ from math import inf
 from typing import Any
 
 from assignor.errors import ConfigError
+from encoding import shown
 
+_NAME_MOST = 80  # characters of an unknown name in an error
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 
 
@@ -50,7 +52,7 @@ class AssignmentConfig:
         for name, (allowed, is_allowed) in _CHECKS.items():
             value = getattr(self, name)
             if not is_allowed(value):
-                raise ConfigError(f"{dotted(name)} = {value!r} is not allowed: {allowed}")
+                raise ConfigError(f"{dotted(name)} = {_given(value)} is not allowed: {allowed}")
 
     def with_rack_costs(self, *, traffic: int, non_overlap: int) -> "AssignmentConfig":
         """The settings with a strategy's own rack costs where none are given (KIP-925)."""
@@ -70,6 +72,14 @@ def _is_int(least: int, most: float = inf) -> Callable[[Any], bool]:
     return lambda value: (
         isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     )
+
+
+def _given(value: object) -> str:
+    """A value as it was given, on one line and cut."""
+    try:
+        return shown(repr(value))
+    except ValueError:  # Python writes no number of more than sys.get_int_max_str_digits() digits
+        return "a number of thousands of digits"
 
 
 def _is_cost(value: object) -> bool:
@@ -131,9 +141,10 @@ def config_from_mapping(settings: Mapping[str, Any]) -> AssignmentConfig:
     for given in sorted(settings):
         name = by_any_name.get(given)
         if name is None:
-            near = difflib.get_close_matches(given, sorted(by_any_name), n=1, cutoff=0.4)
+            known_names = sorted(by_any_name)
+            near = difflib.get_close_matches(given[:_NAME_MOST], known_names, n=1, cutoff=0.4)
             hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"
-            raise ConfigError(f"unknown setting {given}{hint}")
+            raise ConfigError(f"unknown setting {shown(given, limit=_NAME_MOST)}{hint}")
         if name in values:
             raise ConfigError(f"{dotted(name)} is given twice, as {name} too; drop one")
         value = settings[given]
@@ -153,7 +164,7 @@ def setting_value(name: str, text: str) -> Any:
         return [tag for tag in text.split(",") if tag]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -1,4 +1,6 @@
-"""Makes `corpus/seeds.jsonl`: `python -m fuzz.make_seeds`. Equal bytes at every run.
+"""Makes `corpus/seeds.jsonl` and `corpus/groups.jsonl`: `python -m fuzz.make_seeds`.
+
+Equal bytes at every run.
 
 From the golden vectors of Kafka Streams the smallest of each version and the odd inputs, from our
 own values each native version with every field set, trailers behind each version of Kafka's, views
@@ -43,6 +45,7 @@ from encoding import (
 from encoding.primitives.varints import encode_varint
 from fuzz.corpus import Seed, read_corpus, write_seeds
 from fuzz.group_row import seeds as group_rows
+from fuzz.inspected_groups import group_seeds
 from fuzz.led_groups import led_seeds
 from fuzz.member_answers import PARTITIONS
 from fuzz.store_files import store_file_seeds
@@ -314,6 +317,7 @@ def main() -> None:
         stores = [Seed("store_files", *seed) for seed in store_file_seeds()]
         blobs = [*golden_seeds(), *native_seeds(), *view_seeds(), *member_seeds(), *led_seeds()]
         write_seeds("seeds", [*blobs, *rows, *stores])
+        write_seeds("groups", list(group_seeds()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What has to hold for any bytes, one function per way in: `encoding`, and a member of a group.
+"""What has to hold for any bytes: one function for each reader of foreign values.
 
 A target takes bytes and returns, or raises: `Finding` for a broken promise, anything else for an
 error that got out. The promises are those of `encoding.kafka.compiled`, `encoding.native.body` and
@@ -48,6 +48,7 @@ from encoding.view import codec as view_codec
 from encoding.view import delta as view_delta
 from encoding.view.columns import view_checksum
 from fuzz.group_row import group_row
+from fuzz.inspected_groups import inspect_any_group
 from fuzz.led_groups import lead_any_group
 from fuzz.member_answers import member_receive
 from fuzz.promises import Finding, expect
@@ -334,8 +335,9 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "led_group": lead_any_group,
     "member_receive": member_receive,
     "store_files": check_store_file,
+    "inspect_group": inspect_any_group,
 }
 """By name, as the corpus says it; in the fuzzer's inputs the first byte is the position here."""
 
-WHOLE = frozenset({"group_row", "led_group", "member_receive", "store_files"})
+WHOLE = frozenset({"group_row", "inspect_group", "led_group", "member_receive", "store_files"})
 """Targets that are more than a decoder; each is a part of its own for the fuzzer."""

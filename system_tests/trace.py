@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from encoding import shown
+
 
 class Symbol(StrEnum):
     """What a member does on one line of the trace."""
@@ -72,7 +74,7 @@ def format_header(members: Sequence[str]) -> str:
 
 
 def format_line(line: TraceLine, *, members: Sequence[str]) -> str:
-    """Write one event; symbols stand under the first letter of their member's name.
+    """Write one event on one printable line; symbols stand under the first letter of their member.
 
     >>> line = TraceLine(at_ms=13, generation=2, lanes=(Symbol.STARTS, Symbol.IDLES), text="start")
     >>> format_line(line, members=["a", "b"])
@@ -82,8 +84,9 @@ def format_line(line: TraceLine, *, members: Sequence[str]) -> str:
     symbols = "  ".join(
         symbol.value.ljust(len(member)) for member, symbol in zip(members, line.lanes, strict=True)
     )
+    text = shown(line.text, limit=None)
     return (
-        f"{line.at_ms:>{_MS_WIDTH}} {generation:>{_GENERATION_WIDTH}}   {symbols}   {line.text}"
+        f"{line.at_ms:>{_MS_WIDTH}} {generation:>{_GENERATION_WIDTH}}   {symbols}   {text}"
     ).rstrip()
 
 

@@ -6,7 +6,6 @@ what the member is assigned, through cooperative rebalances too. One thread uses
 the member wants of it is done between two batches.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +18,9 @@ from kafka import TopicPartition as Partition
 from kafka.structs import OffsetAndMetadata
 
 from assignor.embedding import MemberStopped
+from assignor.logs import line_logger
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 _WAIT_S: Final = 0.2
 """Of librdkafka for a batch: so long, and one batch, a rebalance may have to wait."""

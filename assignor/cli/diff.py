@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
-from assignor.cli.explain import folded, shortener
+from assignor.cli.explain import shortener
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
 from assignor.cli.toolkit.options import (
@@ -22,7 +22,7 @@ from assignor.cli.toolkit.options import (
     strategies_note,
     strategy_option,
 )
-from assignor.cli.toolkit.text import text_console
+from assignor.cli.toolkit.text import Sentence, text_console
 from assignor.errors import ConfigError
 from assignor.explain import Facts, Move, answer_of, diff_of, facts_of, joined, regrouped
 from assignor.placement import NOBODY, STRATEGIES, GroupState, TaskAssignment, run_strategy
@@ -209,7 +209,7 @@ def _as_json(label: str, facts: Facts) -> dict[str, Any]:
 def _print(label: str, facts: Facts, *, show_all: bool) -> None:
     console, found, state = text_console(), diff_of(facts), facts.state
     head = f"{label or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients"
-    console.print(Text(head, style="bold"))
+    console.print(Sentence(head, style="bold"))
     counts = found.counts
     console.print(
         Text(
@@ -225,7 +225,7 @@ def _print(label: str, facts: Facts, *, show_all: bool) -> None:
         last = kind
         console.print(Text(f"  {len(moves):>4}  {rule}"))
         for line in _lines_of(facts, moves, show_all=show_all):
-            console.print(Text(folded(f"        {line}", console.width)))
+            console.print(Sentence(f"        {line}"))
     if not found.moves:
         console.print("nothing moves")
     if facts.assignment.followup:

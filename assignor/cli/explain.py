@@ -2,12 +2,10 @@
 
 import json
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
@@ -22,7 +20,7 @@ from assignor.cli.toolkit.options import (
     strategies_note,
     strategy_option,
 )
-from assignor.cli.toolkit.text import print_uncut, text_console
+from assignor.cli.toolkit.text import Sentence, TextTable, print_uncut, text_console
 from assignor.errors import ConfigError
 from assignor.explain import (
     Candidate,
@@ -112,12 +110,6 @@ def shortener(state: GroupState) -> Callable[[str], str]:
     """Ids of the group's clients -> as much of them as tells them apart."""
     known = {process_id: short_id(process_id, state.clients) for process_id in state.clients}
     return known.__getitem__
-
-
-def folded(line: str, width: int) -> str:
-    """A line as lines of at most `width`, each after the first two columns further in."""
-    inner = " " * (len(line) - len(line.lstrip()) + 2)
-    return "\n".join(textwrap.wrap(line, width, subsequent_indent=inner, break_on_hyphens=False))
 
 
 def task_index(problem: Problem, name: str) -> int:
@@ -224,7 +216,7 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
     console, state = text_console(), facts.state
     kind = "stateful" if state.stateful[task] else "stateless"
     head = f"{name or 'group'}: task {state.tasks[task]} ({kind}), {strategy}"
-    console.print(Text(head, style="bold"))
+    console.print(Sentence(head, style="bold"))
     reason, owner, now = active_reason(facts, task), facts.owner(task), facts.active[task]
     ran = "as before" if owner == now else f"before: {_named(facts, owner)}"
     lines = [f"active on {facts.name(now)}, {ran}", *_said(reason.rule, reason.why)]
@@ -236,7 +228,7 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
         why = dropped_reason(facts, task, client)
         lines += [f"copy on {facts.name(client)} given up", *_said(why.rule, why.why)]
     for line in lines:
-        console.print(Text(folded(line, console.width)))
+        console.print(Sentence(line))
     console.print()
     table = _candidate_table(facts, task)
     print_uncut(table)
@@ -245,7 +237,7 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
         console.print(f"and {rest} more clients, without state of it", highlight=False)
     console.print()
     for line in _change_lines(facts, tried):
-        console.print(Text(line))
+        console.print(Sentence(line))
 
 
 def _said(rule: str, why: str) -> Iterator[str]:
@@ -270,8 +262,8 @@ def _change_lines(facts: Facts, tried: list[Change]) -> Iterator[str]:
             yield f"    runs on {facts.name(change.active)}, if {change.condition}"
 
 
-def _candidate_table(facts: Facts, task: int) -> Table:
-    state, table = facts.state, Table(box=None, pad_edge=False)
+def _candidate_table(facts: Facts, task: int) -> TextTable:
+    state, table = facts.state, TextTable(box=None, pad_edge=False)
     stateful = bool(state.stateful[task])
     has_racks = state.config.rack_aware_assignment_strategy != "none" and any(state.racks)
     tags = state.config.rack_aware_assignment_tags
@@ -303,7 +295,7 @@ def _candidate_table(facts: Facts, task: int) -> Table:
 def _print_summary(name: str, facts: Facts, strategy: str) -> None:
     console, state = text_console(), facts.state
     head = f"{name or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients, {strategy}"
-    console.print(Text(head, style="bold"))
+    console.print(Sentence(head, style="bold"))
     groups: dict[tuple[int, str, str], list[int]] = {}
     for task in range(len(state.tasks)):
         rule = active_reason(facts, task).rule
@@ -313,7 +305,7 @@ def _print_summary(name: str, facts: Facts, strategy: str) -> None:
         key = (2, "warm-up") if is_warmup else (1, "standby")
         rule = copy_reason(facts, task, client).rule
         groups.setdefault((*key, rule), []).append(task)
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = TextTable(box=None, pad_edge=False, show_header=False)
     for column in ("kind", "count", "rule", "tasks"):
         table.add_column(column, justify="right" if column == "count" else "left")
     ranked = sorted(groups.items(), key=lambda g: (g[0][0], -len(g[1]), g[0]))
@@ -323,6 +315,6 @@ def _print_summary(name: str, facts: Facts, strategy: str) -> None:
         table.add_row(kind, str(len(tasks)), rule, named + more)
     print_uncut(table)
     for warning in (*state.warnings, *facts.assignment.warnings):
-        console.print(Text(f"warning: {warning}", style="yellow"))
+        console.print(Sentence(f"warning: {warning}", style="yellow"))
     console.print(Text("one task: --task TASK", style="dim"))
     console.print()

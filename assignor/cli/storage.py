@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +13,7 @@ from assignor.cli.features.targets import store_failure
 from assignor.cli.toolkit.commands import Group
 from assignor.cli.toolkit.exit_status import BadInput, warn
 from assignor.cli.toolkit.options import format_option
+from assignor.cli.toolkit.text import print_line, utc_time
 from assignor.levels import level_text
 from assignor.levels.log import LogFormat, format_log, look_at_log, read_format
 from assignor.stores import FolderDisk, StoreError
@@ -92,7 +92,7 @@ def format_(
         click.echo(json.dumps(_json(directory, found) | {"is_new": is_new}))
         return
     done = "formatted" if is_new else "was formatted before and is left as it is"
-    click.echo(f"{directory} {done}: {_text(found.levels)}")
+    print_line(f"{directory} {done}: {_text(found.levels)}")
 
 
 @storage.command(
@@ -123,11 +123,12 @@ def describe(*, directory: Path, form: str) -> None:
         }
         click.echo(json.dumps(body))
         return
-    click.echo(f"log {made.log_id}, formatted {_time(made.at_ms)}: {_text(made.levels)}")
-    changed = f", changed {_time(state.note.at_ms)} by {state.note.who}" if state.note.at_ms else ""
-    click.echo(f"epoch {state.levels.epoch}{changed}: {_text(state.levels.levels)}")
+    print_line(f"log {made.log_id}, formatted {utc_time(made.at_ms)}: {_text(made.levels)}")
+    note = state.note
+    changed = f", changed {utc_time(note.at_ms)} by {note.who}" if note.at_ms else ""
+    print_line(f"epoch {state.levels.epoch}{changed}: {_text(state.levels.levels)}")
     members = len(state.ranges_by_member)
-    click.echo(f"{log.batches} batches, written in format {state.format}; {members} members known")
+    print_line(f"{log.batches} batches, written in format {state.format}; {members} members known")
     for warning in log.warnings:
         warn(warning)
 
@@ -160,7 +161,3 @@ def _text(levels: Any) -> str:
         for name, level in sorted(levels.items())
     ]
     return ", ".join(said) or "no levels"
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

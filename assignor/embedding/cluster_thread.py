@@ -5,7 +5,6 @@ it creates when this member leads), ends of the changelogs. The client's thread 
 asks for a newer one; it never waits. What is not there in time is unknown (KIP-441).
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +20,11 @@ from assignor.embedding.internal_topics import (
     topic_problem,
 )
 from assignor.embedding.leader_facts import NOTHING_FOUND, LeaderFacts, TopicState
+from assignor.logs import line_logger
 from assignor.topology import Subtopology, plan_tasks
 from encoding import RebalanceError, TopicPartition
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 # Asked again while something is missing or failed: doubled up to a minute.
 _FIRST_RETRY_S = 0.2

@@ -10,7 +10,7 @@ from typing import Final
 
 from assignor.inspection.routing import few
 from assignor.inspection.values import NO_OFFSET, Finding, GroupInspection
-from encoding import AssignorError
+from encoding import AssignorError, shown
 from probing import EARLIEST_PROBEABLE_VERSION
 
 NEARLY_FULL: Final = 0.8
@@ -29,7 +29,7 @@ def findings_of(look: GroupInspection) -> tuple[Finding, ...]:
 def _unreadable(look: GroupInspection) -> Iterator[str]:
     for member in look.members:
         if member.unreadable:
-            yield f"{member.client}: {member.unreadable}"
+            yield f"{shown(member.client)}: {member.unreadable}"
 
 
 def _errors(look: GroupInspection) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _record_size(look: GroupInspection) -> Iterator[str]:
 
 def _pins(look: GroupInspection) -> Iterator[str]:
     for holder in look.versions.holders if look.versions else ():
-        held = f"{holder.client} holds the group at version {holder.version}"
+        held = f"{shown(holder.client)} holds the group at version {holder.version}"
         yield f"{held}: {holder.why}; {holder.remedy}"
 
 

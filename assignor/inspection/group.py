@@ -28,7 +28,7 @@ from assignor.inspection.values import (
 )
 from assignor.inspection.versions import look_at_leader, look_at_versions
 from assignor.rebalance import GROUP_RECORD_LIMIT, RECORD_BYTES
-from encoding import NO_REBALANCE
+from encoding import NO_REBALANCE, shown
 
 _CONSUMER: Final = "consumer"
 _BROKER_SIDE: Final = {
@@ -109,7 +109,8 @@ def _with_tasks(look: GroupInspection) -> GroupInspection:
 
 def _summary(group: DescribedGroup) -> str:
     """One sentence about the whole; the first row that holds."""
-    name = f"group {group.group_id}"
+    name = f"group {shown(group.group_id)}"
+    kind, assigned_by = shown(group.protocol_type), shown(group.protocol_name)
     count = len(group.members)
     members = f"{count} member{'' if count == 1 else 's'}"
     if is_broker_side(group):
@@ -121,19 +122,19 @@ def _summary(group: DescribedGroup) -> str:
     if group.state == "Dead":
         return f"{name} is not known to the cluster, or was removed"
     if group.state == "Empty" or not count:
-        return f"{name} has no members now; its state is {group.state}"
+        return f"{name} has no members now; its state is {shown(group.state)}"
     if group.protocol_type != _CONSUMER:
-        return f"{name} is no consumer group but of type {group.protocol_type!r}, with {members}"
+        return f"{name} is no consumer group but of type {kind!r}, with {members}"
     if not group.protocol_name:
         return (
             f"{name} with {members} rebalances ({group.state}): nothing is shown until it settles"
         )
     if group.protocol_name != STREAMS_PROTOCOL:
         return (
-            f"{name} with {members} is no Streams group: its assignor is {group.protocol_name}, "
+            f"{name} with {members} is no Streams group: its assignor is {assigned_by}, "
             "whose members say topics and partitions only"
         )
-    return f"{name} with {members}, {group.state}"
+    return f"{name} with {members}, {shown(group.state)}"
 
 
 def is_settling(group: DescribedGroup) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 from assignor.inspection.values import AnswerLook, MemberLook, TaskLook
 from assignor.rebalance import parse_endpoint
-from encoding import HostInfo
+from encoding import HostInfo, shown
 
 _SHOWN: Final = 5
 
@@ -30,8 +30,8 @@ def host_map_holes(members: Sequence[MemberLook], tasks: Sequence[TaskLook]) -> 
     odd = sorted({text for text in endpoints.values() if parse_endpoint(text) is None})
     shared = sorted(host for host, count in Counter(hosts.values()).items() if count > 1)
     return (
-        *(f"{client} has no application.server: its tasks cannot be queried" for client in silent),
-        *(f"application.server {text!r} is not of the form host:port" for text in odd),
+        *(f"{shown(one)} has no application.server: its tasks cannot be queried" for one in silent),
+        *(f"application.server {shown(text)!r} is not of the form host:port" for text in odd),
         *(f"{spelled(host)} is the application.server of several processes" for host in shared),
         *_map_holes(members, tasks, hosts),
     )
@@ -39,13 +39,13 @@ def host_map_holes(members: Sequence[MemberLook], tasks: Sequence[TaskLook]) -> 
 
 def spelled(host: HostInfo) -> str:
     """As in `application.server`."""
-    return f"{host.host}:{host.port}"
+    return f"{shown(host.host)}:{host.port}"
 
 
 def few(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
+    """The first names, each as one printable line, and how many more there are."""
     more = len(names) - _SHOWN
-    listed = ", ".join(names[:_SHOWN])
+    listed = ", ".join(map(shown, names[:_SHOWN]))
     return f"{listed} and {more} more" if more > 0 else listed
 
 

@@ -86,11 +86,21 @@ def _origin(lags: Lags) -> str:
 
 
 def _sizes(look: GroupInspection) -> dict[int, int]:
-    sizes: dict[int, int] = {}
+    """Tasks of each subtopology.
+
+    Raises:
+        ProblemError: a task has a number far above those of all other tasks.
+    """
+    numbers: dict[int, set[int]] = {}
     for one in look.tasks:
-        number = one.task.subtopology
-        sizes[number] = max(sizes.get(number, 0), one.task.partition + 1)
-    return dict(sorted(sizes.items()))
+        numbers.setdefault(one.task.subtopology, set()).add(one.task.partition)
+    for number, seen in sorted(numbers.items()):
+        if max(seen) >= len(seen):
+            raise ProblemError(
+                f"a member has task {number}_{max(seen)}, and only {len(seen)} tasks of "
+                f"subtopology {number} are known; look at who has it with --tasks"
+            )
+    return {number: len(seen) for number, seen in sorted(numbers.items())}
 
 
 def _stateful(look: GroupInspection) -> set[int]:

@@ -21,6 +21,8 @@ from encoding import RUNNING, TaskId, TopicPartition, task_order
 
 CHANGELOG: Final = "-changelog"
 _REPARTITION: Final = "-repartition"
+_UNSEEN_MOST: Final = 1000
+"""Tasks of a subtopology that nobody runs and that still are believed to be there."""
 
 
 def topics_of_group(names: Iterable[str], group_id: str, read: Iterable[str]) -> set[str]:
@@ -131,15 +133,24 @@ def _stateful(members: Sequence[MemberLook]) -> set[int]:
 def _sizes(
     members: Sequence[MemberLook], facts: ClusterFacts, sources: Mapping[int, set[str]]
 ) -> dict[int, int]:
-    """Tasks of each subtopology: the widest of its topics, else the highest task that is seen."""
-    sizes: dict[int, int] = {}
+    """Tasks of each subtopology: the widest of its topics, else the highest task that is seen.
+
+    A member may be given any task number. Where it leaves too many tasks out between itself and
+    the others, no task is made up: the size is the number of those seen.
+    """
+    seen: dict[int, set[int]] = {}
     for member in members:
         for task in (*member.answer.active, *member.answer.standby):
-            sizes[task.subtopology] = max(sizes.get(task.subtopology, 0), task.partition + 1)
-    for number, topics in sources.items():
+            seen.setdefault(task.subtopology, set()).add(task.partition)
+    sizes = {}
+    for number in sorted(seen.keys() | sources.keys()):
+        topics = sources.get(number, set())
         known = [facts.topics[topic].partitions for topic in topics if topic in facts.topics]
-        sizes[number] = max([sizes.get(number, 0), *known])
-    return dict(sorted(sizes.items()))
+        numbers = seen.get(number, set())
+        highest = max(numbers, default=-1)
+        is_likely = highest < len(numbers) + _UNSEEN_MOST
+        sizes[number] = max(known) if known else highest + 1 if is_likely else len(numbers)
+    return sizes
 
 
 def look_at_tasks(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from assignor.inspection.members import labels
+from assignor.inspection.routing import few
 from assignor.inspection.values import Holder, LeaderLook, MemberLook, VersionsLook
 from probing import EARLIEST_NATIVE_VERSION, UNKNOWN_VERSION, protocol_level
 from probing.features import UNKNOWN_LEVELS, group_levels
@@ -131,7 +132,7 @@ def _sentence(
     """The first row that holds."""
     lagging = [one.client for one in members if one.answer.version not in (0, one.used)]
     if holders:
-        names = ", ".join(dict.fromkeys(one.client for one in holders))
+        names = few(list(dict.fromkeys(one.client for one in holders)))
         what = f"its programs could speak {possible}" if in_force < possible else "more to come"
         return f"version {in_force}; {what}, held down by {names}"
     if in_force < possible and lagging:

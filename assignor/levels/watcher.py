@@ -4,18 +4,18 @@ What it finds is a value that the client's thread reads before it writes; the th
 touches the member. Looks are spread, so that a thousand members do not ask at once.
 """
 
-import logging
 import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from assignor.levels.log import look_at_log
+from assignor.logs import line_logger
 from assignor.stores import FolderDisk
 from encoding import RebalanceError
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels, newest_levels
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 LevelSource = Callable[[], FinalizedLevels]
 """One look: the levels that are finalized now. It may wait for a broker, with a deadline of its

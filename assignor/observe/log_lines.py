@@ -1,12 +1,18 @@
 """One line in the log per rebalance, and one per answer of a leader."""
 
+import json
 import logging
+from enum import Enum
+from typing import Final
 
+from assignor.logs import line_logger
 from assignor.observe.events import AnswersDecided, MembershipLost
 from assignor.observe.rebalances import Outcome, RebalanceEnd, RebalanceHook
+from encoding import shown
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 _BAD = frozenset({Outcome.ERROR, Outcome.REFUSED})
+_TEXT_LIMIT: Final = 1000
 
 
 class LoggingHook(RebalanceHook):
@@ -21,48 +27,64 @@ class LoggingHook(RebalanceHook):
 
     def on_rebalance_end(self, end: RebalanceEnd) -> None:
         """Say what came of it."""
-        self._log.log(
-            logging.WARNING if end.outcome in _BAD else logging.INFO,
-            "generation=%d outcome=%s used=%d received=%d common=%d next=%d active=%d standby=%d "
-            "warmup=%d gained=%d lost=%d seconds=%.3f subscription_bytes=%d assignment_bytes=%d "
-            'why="%s"',
-            end.generation,
-            end.outcome.value,
-            end.used_version,
-            end.received_version,
-            end.commonly_supported_version,
-            end.next_version,
-            len(end.active_tasks),
-            len(end.standby_tasks),
-            len(end.warmup_tasks),
-            len(end.gained_tasks),
-            len(end.lost_tasks),
-            end.seconds,
-            end.subscription_size,
-            end.assignment_size,
-            end.why,
+        line = key_values(
+            generation=end.generation,
+            outcome=end.outcome,
+            used=end.used_version,
+            received=end.received_version,
+            common=end.commonly_supported_version,
+            next=end.next_version,
+            active=len(end.active_tasks),
+            standby=len(end.standby_tasks),
+            warmup=len(end.warmup_tasks),
+            gained=len(end.gained_tasks),
+            lost=len(end.lost_tasks),
+            seconds=end.seconds,
+            subscription_bytes=end.subscription_size,
+            assignment_bytes=end.assignment_size,
+            why=end.why,
         )
+        self._log.log(logging.WARNING if end.outcome in _BAD else logging.INFO, "%s", line)
 
     def on_assignment_completed(self, decided: AnswersDecided) -> None:
         """Say what this member decided as the leader."""
-        self._log.info(
-            "leader members=%d version=%d common=%d tasks=%d standbys=%d moved=%d waiting=%d "
-            'future=%d quarantined=%d seconds=%.3f bytes=%d rule="%s" why="%s"',
-            decided.members,
-            decided.version,
-            decided.commonly_supported_version,
-            decided.placed_tasks,
-            decided.placed_standbys,
-            decided.moved_tasks,
-            len(decided.waiting_members),
-            len(decided.future_members),
-            len(decided.quarantined_members),
-            decided.seconds,
-            decided.size,
-            decided.rule,
-            decided.why,
+        line = key_values(
+            members=decided.members,
+            version=decided.version,
+            common=decided.commonly_supported_version,
+            tasks=decided.placed_tasks,
+            standbys=decided.placed_standbys,
+            moved=decided.moved_tasks,
+            waiting=len(decided.waiting_members),
+            future=len(decided.future_members),
+            quarantined=len(decided.quarantined_members),
+            seconds=decided.seconds,
+            bytes=decided.size,
+            rule=decided.rule,
+            why=decided.why,
         )
+        self._log.info("leader %s", line)
 
     def on_membership_lost(self, lost: MembershipLost) -> None:
         """Say that others run this member's tasks."""
-        self._log.warning("membership=lost active=%d", len(lost.active_tasks))
+        self._log.warning("membership=lost %s", key_values(active=len(lost.active_tasks)))
+
+
+def key_values(**values: str | float | Enum) -> str:
+    r"""Return `key=value` pairs on one printable line that programs can read back.
+
+    Numbers and enumerations are bare. Texts are quoted, what is unprintable in them is escaped by
+    `encoding.shown`, and quotes and backslashes have a backslash in front, as in JSON.
+
+    >>> key_values(tasks=3, seconds=0.25, why='members "a" and\n"b"')
+    'tasks=3 seconds=0.250 why="members \\"a\\" and\\\\n\\"b\\""'
+    """
+    return " ".join(f"{name}={_value(value)}" for name, value in values.items())
+
+
+def _value(value: str | float | Enum) -> str:
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, str):
+        return json.dumps(shown(value, limit=_TEXT_LIMIT), ensure_ascii=False)
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

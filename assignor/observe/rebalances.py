@@ -6,11 +6,11 @@ one rebalance together and tells hooks. A hook is what writes a log line or coun
 `log_lines.py`, `prometheus.py`, or a `RebalanceHook` of your own.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from assignor.logs import line_logger
 from assignor.observe.events import (
     AnswerHandled,
     AnswerRefused,
@@ -25,7 +25,7 @@ from assignor.observe.events import (
 )
 from encoding import TaskId, task_order
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 
 class Outcome(StrEnum):

@@ -1,6 +1,7 @@
 """The corpus: seeds as lines of text, so that a review sees what comes and goes.
 
-`seeds.jsonl` is made by `python -m fuzz.make_seeds` from golden vectors and from values;
+`seeds.jsonl` is made by `python -m fuzz.make_seeds` from golden vectors and from values, and
+`groups.jsonl` for the inspection of groups;
 `found.jsonl` are inputs that reached branches which no seed does, collected from long runs;
 `findings.jsonl` are inputs that once broke a promise. A line is `{"target", "name", "hex"}`.
 """

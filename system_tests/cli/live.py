@@ -18,6 +18,7 @@ from assignor.cli import (
     text_console,
     timeout_option,
 )
+from encoding import shown
 from probing import RebalanceProtocol, ReleaseError
 from system_tests.cli.live_members import (
     broker_option,
@@ -260,7 +261,7 @@ def _print(outcome: Outcome, plan: LivePlan, options: LiveOptions, *, form: str)
     sys.stdout.flush()
     if outcome.death is not None:
         for line in () if outcome.death.explained else outcome.death.last_lines:
-            click.echo(f"  {outcome.death.member}| {line}", err=True)
+            click.echo(shown(f"  {outcome.death.member}| {line}", limit=None), err=True)
         if plan.advice is not None:
             say("rolling-bounce", plan.advice)
 

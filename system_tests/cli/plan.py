@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from assignor.cli import Command, format_option
 from assignor.problems import ProblemError
+from encoding import shown
 from probing import Release, ReleaseError, find_release
 from system_tests.cli.options import (
     EXIT_BAD,
@@ -84,7 +85,8 @@ def plan(**given: Any) -> None:
     if given["form"] == "json":
         click.echo(json.dumps(plan_document(made, costs), indent=2))
     else:
-        click.echo("\n".join(plan_lines(made, costs)))
+        for line in plan_lines(made, costs):
+            click.echo(shown(line, limit=None))
     sys.exit(0 if made.rolling else EXIT_BAD)
 
 

@@ -6,6 +6,7 @@ assignment that the leader itself takes a few milliseconds later, and is then to
 
 from collections.abc import Iterator
 
+from encoding import shown
 from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
@@ -113,7 +114,7 @@ def _outsiders(decision: AnswersDecided) -> str:
 
 def _short(member_id: str) -> str:
     """Cut the broker's unique end off a member id: the client id is the name of the lane."""
-    return member_id.rsplit("-", 5)[0] or member_id
+    return shown(member_id.rsplit("-", 5)[0] or member_id)
 
 
 def _answers(decision: AnswersDecided) -> str:

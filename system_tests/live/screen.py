@@ -8,9 +8,11 @@ from typing import Self, TextIO
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
+from assignor.cli.toolkit import TextTable
+from assignor.cli.toolkit import line as line_text
+from encoding import shown
 from system_tests.live.group import GroupView, MemberView, Presence
 from system_tests.trace import LEGEND, Symbol, TraceLine, format_header, format_line
 
@@ -130,8 +132,9 @@ class TerminalScreen:
             format_line(line, members=self._members), style=style, no_wrap=True, overflow="ellipsis"
         )
 
-    def _table(self) -> Table:
-        table = Table(title=self._title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    def _table(self) -> TextTable:
+        title = line_text(self._title)
+        table = TextTable(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
         for name, width in _COLUMNS:
             numeric = name in ("generation", "records")
             table.add_column(name, min_width=width, justify="right" if numeric else "left")
@@ -161,19 +164,20 @@ class RecordingScreen:
         self._screen.refresh(group)
 
 
-def _cells(member: MemberView, *, leads: bool) -> tuple[str, ...]:
+def _cells(member: MemberView, *, leads: bool) -> tuple[str | Text, ...]:
     if member.presence is not Presence.UP:
-        state = "[red]failed[/]" if member.presence is Presence.FAILED else "[dim]down[/]"
-        return f"{member.name}", state, "", "", "", str(member.records)
+        has_failed = member.presence is Presence.FAILED
+        state = Text("failed", style="red") if has_failed else Text("down", style="dim")
+        return member.name, state, "", "", "", str(member.records)
     pin = f" upgrade.from {member.upgrade_from}" if member.upgrade_from else ""
     used = "" if member.used_version is None else f"v{member.used_version}"
     if member.latest_supported_version not in (None, member.used_version):
         used += f" of v{member.latest_supported_version}"
     return (
-        f"{member.name} {'[cyan]leads[/]' if leads else ''}".rstrip(),
+        Text.assemble(shown(member.name), *[(" leads", "cyan")] * leads),
         member.release + pin,
         used,
         "joining" if member.generation is None else str(member.generation),
-        " ".join(member.active_tasks) or "[dim]none[/]",
+        line_text(" ".join(member.active_tasks)) if member.active_tasks else Text("none", "dim"),
         str(member.records),
     )

@@ -178,8 +178,8 @@ def _bars(
         x=[(bar.until_ms - bar.from_ms) / 1000 for bar in bars],
         base=[bar.from_ms / 1000 for bar in bars],
         width=thick,
-        name=name,
-        text=[bar.text for bar in bars],
+        name=escape(name),
+        text=[escape(bar.text) for bar in bars],
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
@@ -310,4 +310,4 @@ def _lay_out(figure: Any, story: Story, lanes: Sequence[str], heights: tuple[int
         )
     end_s = max(story.end_ms, 1) / 1000
     figure.update_xaxes(range=[-_MARGIN * end_s, (1 + _MARGIN) * end_s])
-    figure.update_xaxes(title=story.clock, row=2, col=1)
+    figure.update_xaxes(title=escape(story.clock), row=2, col=1)

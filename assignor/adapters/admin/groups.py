@@ -25,6 +25,7 @@ _TOPIC_RESOURCE: Final = 2
 _LIMIT_NAME: Final = "max.message.bytes"
 _LATEST: Final = -1
 _MOVED: Final = (3, 5, 6, 9)
+_DIGITS_MOST: Final = 10  # of a number of bytes that a broker takes
 """Error codes of a partition whose leader is on its way to another broker."""
 
 
@@ -235,11 +236,15 @@ def _record_limit(admin: Admin) -> int | None:
         for row in response.results:
             _raise(row.error_code, fine=_MOVED)
             for one in row.configs or ():
-                if one.name == _LIMIT_NAME and str(one.value).isdigit():
+                if one.name == _LIMIT_NAME and _is_count(str(one.value)):
                     return int(one.value)
         return None
 
     return admin.ask("describe the settings of the offsets topic", ask)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MOST
 
 
 def _raise(error_code: int, fine: Sequence[int] = ()) -> None:

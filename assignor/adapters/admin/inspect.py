@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from assignor.adapters.admin.client import Admin, NotAuthorized
+from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
 from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
 from assignor.inspection import (
     ClusterFacts,
@@ -17,6 +17,7 @@ from assignor.inspection import (
     is_broker_side,
     is_settling,
 )
+from encoding import shown
 
 _LOOK_S: Final = 0.2
 
@@ -41,18 +42,28 @@ def look_at_all_groups(admin: Admin) -> Iterator[GroupInspection]:
     """Every group of the cluster, sorted, as each is now; the clock starts anew for each.
 
     Raises:
-        BrokerError, NotAuthorized: the cluster does not list them. A group that may not be
-            described is yielded with that as its summary and its finding.
+        BrokerError, NotAuthorized: the cluster does not list them, or does not answer any more. A
+            group that may not be described, or whose inspection fails, is yielded with that as its
+            summary and its finding.
     """
     for listed in list_groups(admin):
         admin.again()
         try:
-            group = describe_group(admin, listed.group_id)
+            yield _look(admin, _as_listed(describe_group(admin, listed.group_id), listed))
         except NotAuthorized as error:
-            told = Finding(kind="not-told", sentence=str(error))
-            yield GroupInspection(described=listed, summary=str(error), findings=(told,))
-            continue
-        yield _look(admin, _as_listed(group, listed))
+            yield _failed(listed, "not-told", str(error))
+        except BrokerError:
+            raise
+        except Exception as error:  # noqa: BLE001 a defect at one group hides no other group
+            why = f"cannot be inspected: {type(error).__name__}: {error}"
+            yield _failed(listed, "failed", why)
+
+
+def _failed(listed: DescribedGroup, kind: str, why: str) -> GroupInspection:
+    """A group of which only the name is known, and why."""
+    sentence = shown(why, limit=None)
+    told = Finding(kind=kind, sentence=sentence)
+    return GroupInspection(described=listed, summary=sentence, findings=(told,))
 
 
 def _listed(admin: Admin, group_id: str) -> DescribedGroup | None:

@@ -21,7 +21,10 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
+from encoding import shown
+
 DEFAULT_PORT: Final = 9092
+_PORT_DIGITS: Final = 5
 _PROBE_S: Final = 5.0
 _SIZE: Final = Struct(">i")
 _ANSWER_MOST: Final = 1 << 20
@@ -56,7 +59,8 @@ def split_server(server: str) -> tuple[str, int] | None:
         rest = f":{rest}" if rest or ":" in server else ""
     host = host.removeprefix("[")
     port = rest.removeprefix(":")
-    if not host or (rest and not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16)):
+    is_number = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS
+    if not host or (rest and not (is_number and 0 < int(port) < 2**16)):
         return None
     return host, int(port) if port else DEFAULT_PORT
 
@@ -70,7 +74,9 @@ def parse_servers(text: str) -> tuple[str, ...]:
     servers: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
     wrong = [server for server in servers if split_server(server) is None]
     if wrong or not servers:
-        raise ValueError(f"{(wrong or [text])[0]!r} is no server; give host:port[,host:port]")
+        raise ValueError(
+            f"{shown((wrong or [text])[0])!r} is no server; give host:port[,host:port]"
+        )
     return tuple(servers)
 
 

@@ -1,8 +1,11 @@
 """Java properties files as Kafka's own tools take them, turned into settings of kafka-python.
 
 One table says what is read; everything else is refused with the nearest name, since a setting that
-is quietly ignored is worst where it should have protected something. Certificates are PEM, in files
-or in the properties themselves (KIP-651): Python reads no Java key stores.
+is quietly ignored is worst where it should have protected something. Certificates are PEM, in
+files or in the properties themselves (KIP-651): Python reads no Java key stores.
+
+Errors say the name of a setting and what is allowed. Of values they show numbers of milliseconds
+only, since a password is easily written behind the wrong name.
 """
 
 import difflib
@@ -10,17 +13,20 @@ import os
 import shlex
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import javaproperties
 
 from assignor.errors import ConfigError
+from encoding import shown
 
 FILE_LIMIT: Final = 1 << 20
 """Bytes of a properties file, or of a PEM file that it names."""
 
+_DIGITS_MOST: Final = 10  # of a number of milliseconds below 2**31
+_KEY_MOST: Final = 80  # characters of an unknown key in an error
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MODULE_BY_MECHANISM: Final = {
     "PLAIN": "PlainLoginModule",
@@ -75,11 +81,14 @@ def read_properties(path: Path) -> dict[str, str]:
         ConfigError: it cannot be read, is too long, or has a broken escape.
     """
     # Java reads these files as Latin-1; escapes stand for all else.
-    text = _bytes_of(path, str(path)).decode("latin-1")
+    text = _bytes_of(path, shown(path)).decode("latin-1")
     try:
         return dict(javaproperties.loads(text))
-    except ValueError as error:
-        raise ConfigError(f"{path} is no Java properties file: {error}") from None
+    except ValueError:
+        raise ConfigError(
+            f"{shown(path)} is no Java properties file: behind a \\u there are to be four "
+            "hexadecimal digits; write a backslash of a value as \\\\"
+        ) from None
 
 
 def client_settings(properties: Properties) -> dict[str, Any]:
@@ -124,24 +133,31 @@ def whole_number(key: str, text: str) -> int:
     Raises:
         ConfigError: it is none.
     """
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
-        raise ConfigError(f"{key} is {text!r}; give a whole number above 0")
+    is_number = text.isascii() and text.isdigit() and len(text) <= _DIGITS_MOST
+    if not (is_number and 0 < int(text) < 2**31):
+        raise ConfigError(f"{key} is {shown(text)!r}; give a whole number above 0")
     return int(text)
 
 
 def _check_keys(properties: Properties) -> None:
     for key in sorted(properties):
         if key not in KNOWN_KEYS:
-            near = difflib.get_close_matches(key, KNOWN_KEYS, n=1, cutoff=0.6)
+            near = difflib.get_close_matches(key[:_KEY_MOST], KNOWN_KEYS, n=1, cutoff=0.6)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(KNOWN_KEYS)}"
-            raise ConfigError(f"{key} is not supported here; {hint}")
+            raise ConfigError(f"{shown(key, limit=_KEY_MOST)} is not supported here; {hint}")
 
 
 def _one_of(properties: Properties, key: str, allowed: tuple[str, ...], default: str) -> str:
     value = properties.get(key, default).strip()
     if value not in allowed:
-        raise ConfigError(f"{key} is {value!r}; supported are {', '.join(allowed)}")
+        raise _not_supported(key, allowed)
     return value
+
+
+def _not_supported(key: str, allowed: Iterable[str]) -> ConfigError:
+    return ConfigError(
+        f"{key} has a value that is not supported; supported are {', '.join(allowed)}"
+    )
 
 
 def _sasl(properties: Properties) -> dict[str, Any]:
@@ -179,7 +195,8 @@ def jaas_login(text: str, mechanism: str) -> tuple[str, str]:
         raise ConfigError(f"{form}; it is one entry that ends with a semicolon")
     name = found[0].rsplit(".", 1)[-1]
     if name != module:
-        raise ConfigError(f"{form}; it names {name}, and sasl.mechanism is {mechanism}")
+        other = name if name in _MODULE_BY_MECHANISM.values() else "another module"
+        raise ConfigError(f"{form}; it names {other}, and sasl.mechanism is {mechanism}")
     options = dict(option.partition("=")[::2] for option in found[2:-1])
     missing = [key for key in ("username", "password") if not options.get(key)]
     if missing:
@@ -200,8 +217,8 @@ def _ssl_context(properties: Properties) -> ssl.SSLContext:
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https").strip()
     if algorithm.lower() not in ("", "https"):
         raise ConfigError(
-            f"ssl.endpoint.identification.algorithm is {algorithm!r}; give https, or nothing for "
-            "no check of the host's name"
+            "ssl.endpoint.identification.algorithm has a value that is not supported; give https, "
+            "or nothing for no check of the host's name"
         )
     context.check_hostname = bool(algorithm)
     trusted = _pem(properties, "truststore", "ssl.truststore.certificates")
@@ -221,10 +238,8 @@ def _ssl_context(properties: Properties) -> ssl.SSLContext:
 def _limit_versions(context: ssl.SSLContext, properties: Properties) -> None:
     names = [name.strip() for name in properties.get("ssl.enabled.protocols", "").split(",")]
     names = [name for name in names if name]
-    wrong = [name for name in names if name not in _TLS_VERSIONS]
-    if wrong:
-        known = ", ".join(_TLS_VERSIONS)
-        raise ConfigError(f"ssl.enabled.protocols has {wrong[0]}; supported are {known}")
+    if any(name not in _TLS_VERSIONS for name in names):
+        raise _not_supported("ssl.enabled.protocols", _TLS_VERSIONS)
     if names:
         context.minimum_version = min(_TLS_VERSIONS[name] for name in names)
         context.maximum_version = max(_TLS_VERSIONS[name] for name in names)
@@ -275,12 +290,12 @@ def _pem(
         raise ConfigError(f"the {store} is given as a file and in the properties; give one of them")
     if location is None:
         return inline
-    said = f"ssl.{store}.location: {location}"
+    said = f"the file that ssl.{store}.location names"
     text = _bytes_of(Path(location), said).decode("ascii", errors="replace")
     if kind != "PEM" or "-----BEGIN" not in text:
         raise ConfigError(
-            f"ssl.{store}.location is no PEM file ({kind}); convert it (keytool -importkeystore "
-            f"to PKCS12, then openssl pkcs12) and set ssl.{store}.type=PEM"
+            f"ssl.{store}.location is no PEM file, or ssl.{store}.type is not PEM; convert it "
+            f"(keytool -importkeystore to PKCS12, then openssl pkcs12) and set ssl.{store}.type=PEM"
         )
     return text
 

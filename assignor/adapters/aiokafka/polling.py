@@ -6,7 +6,6 @@ things, an unknown error.
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
@@ -16,9 +15,10 @@ from aiokafka.errors import KafkaError
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.embedding import MemberStopped, PollErrors
+from assignor.logs import line_logger
 from encoding import RebalanceError
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 POLL_MS = 1000
 _UNKNOWN = "UnknownError"

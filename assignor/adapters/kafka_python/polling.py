@@ -5,7 +5,6 @@ and kafka-python makes no pause of its own. Here such an error ends the loop wit
 all others are waited for.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -16,9 +15,10 @@ from kafka.structs import OffsetAndMetadata
 
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.embedding import MemberStopped, PollErrors
+from assignor.logs import line_logger
 from encoding import RebalanceError
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 POLL_MS = 1000
 # A consumer that comes from a rebalance may be silent for an instant.

@@ -1,10 +1,10 @@
 """Between the shared assignor and a client: what it can ask, and where its failures go."""
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from assignor.logs import line_logger
 from assignor.observe import (
     LoggingHook,
     MemberFailed,
@@ -16,7 +16,7 @@ from assignor.observe import (
 from assignor.rebalance import TasksListener
 from encoding import TopicPartition, shown
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 _KEPT_FAILURES = 20
 

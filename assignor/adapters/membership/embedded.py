@@ -4,7 +4,6 @@ Between `SharedAssignor`, which is the rebalance, and an adapter, which is the c
 the cluster or may wait for it runs on a thread of its own.
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from assignor.embedding import (
 )
 from assignor.errors import MemberRefused
 from assignor.levels import DEFAULT_EVERY_S, LevelSource, LevelWatch
+from assignor.logs import line_logger
 from assignor.placement import Strategy
 from assignor.rebalance import GroupMember, LeaderKnowledge, MemberAnswer, Received
 from assignor.topology import Topology
@@ -42,7 +42,7 @@ from probing.features import (
 )
 from probing.persisted_formats import PersistedSettings
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 KAFKA_STREAMS_TOPICS = InternalTopicSettings()
 

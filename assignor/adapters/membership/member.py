@@ -6,7 +6,6 @@ through `ClientPort` what it can ask of the client. Nothing is raised into a cli
 `decide`, when no valid answer exists: then nothing must be sent.
 """
 
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from assignor.adapters.membership.options import (
 from assignor.adapters.membership.rejoin_timer import FollowupTimer
 from assignor.adapters.membership.reports import decided, taken
 from assignor.errors import LeaderRefused, TaskAssignmentError
+from assignor.logs import line_logger
 from assignor.observe import (
     AnswerHandled,
     AssignmentFailed,
@@ -52,7 +52,7 @@ from probing import (
 )
 from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 _UNKNOWN_GENERATION = -1
 

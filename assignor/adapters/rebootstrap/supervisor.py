@@ -8,7 +8,6 @@ commits under way and adopted versions are the client's and stay untouched.
 Everything here runs on the client's own event loop; only names are looked up elsewhere.
 """
 
-import logging
 import socket
 import time
 from abc import ABC, abstractmethod
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
+from assignor.logs import line_logger
 from encoding import RebalanceError
 from probing.rebootstrap import (
     NEVER_MS,
@@ -34,7 +34,7 @@ from probing.rebootstrap import (
     start_client,
 )
 
-_log = logging.getLogger(__name__)
+_log = line_logger(__name__)
 
 _KEPT = 100
 

@@ -34,9 +34,11 @@ from assignor.cli.features.text import (
 from assignor.cli.toolkit.commands import Group
 from assignor.cli.toolkit.connect import NO_BROKER, connected, target_of
 from assignor.cli.toolkit.exit_status import BadInput, say, warn
+from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
 from assignor.errors import ConfigError
 from assignor.levels import Described, Told, disabling, lower_all, named_updates, raise_all
 from assignor.stores import StoreError
+from encoding import shown
 from probing.features import FeatureUpdate, UpdateKind
 
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
@@ -224,13 +226,13 @@ def _tell(
         body = told_json(table, told, dry_run=dry_run)
         click.echo(json.dumps(body | {"warnings": [note] if note else []}))
     elif not told:
-        click.echo(f"nothing to do, told by {described.source}")
+        print_line(f"nothing to do, told by {described.source}")
     for row in told:
         sentence = told_sentence(table, row, dry_run=dry_run)
         if row.error:
             say("assignor", sentence)
         elif form != "json":
-            click.echo(sentence)
+            print_line(sentence)
         for lost in row.dropped:
             warn(f"dropped: {lost}")
     if any(row.error for row in told):
@@ -254,7 +256,7 @@ def _confirm(described: Described, updates: Sequence[FeatureUpdate]) -> None:
     ]
     if not rows:
         return
-    question = lowering_question(described.table, rows)
+    question = shown(lowering_question(described.table, rows), limit=SENTENCE_LIMIT)
     if not _is_terminal():
         raise BadInput(f"{question} Nobody is here to answer; say --yes")
     if not click.confirm(question, err=True):

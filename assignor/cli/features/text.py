@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from assignor.cli.toolkit.exit_status import warn
-from assignor.cli.toolkit.text import print_table
+from assignor.cli.toolkit.text import print_line, print_table
 from assignor.levels import Described, Told, level_text, lossy_text
 from probing.features import FeatureTable
 
@@ -28,7 +26,7 @@ def described_text(described: Described) -> None:
     print_table(_HEAD, rows)
     epoch = described.finalized.epoch
     known = "no epoch known" if epoch < 0 else f"epoch {epoch}"
-    click.echo(f"{known}, told by {described.source}")
+    print_line(f"{known}, told by {described.source}")
     for note in described.notes:
         warn(note)
 

@@ -14,8 +14,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from assignor.cli.inspect.document import document_of
-from assignor.cli.inspect.text import render_group, render_groups
+from assignor.cli.inspect.all_groups import not_shown, render_groups
+from assignor.cli.inspect.document import document_of, failed_document
+from assignor.cli.inspect.text import render_group
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.connect import (
     NO_BROKER,
@@ -26,7 +27,7 @@ from assignor.cli.toolkit.connect import (
 )
 from assignor.cli.toolkit.exit_status import AnswerIsNo, warn
 from assignor.cli.toolkit.options import format_option
-from assignor.cli.toolkit.text import print_uncut, text_console
+from assignor.cli.toolkit.text import Sentence, print_uncut, text_console
 from assignor.inspection import GroupInspection, is_present, problem_of
 from assignor.problems import ProblemError
 
@@ -54,7 +55,7 @@ PROGRAM inspect --bootstrap-server localhost:9092 --group orders \\
 PROGRAM assign --problem group.json --simulate
 """
 _EXITS = {
-    1: "there is no such group, it may not be asked, or it cannot be saved",
+    1: "there is no such group, it may not be asked, or it cannot be shown or saved",
     3: NO_BROKER,
 }
 
@@ -128,38 +129,63 @@ def _looks(target: "Target", given: dict[str, Any]) -> list[GroupInspection]:
     with connected(target) as admin:
         # `connected` has said so where it is missing.
         from assignor.adapters.admin import (  # noqa: PLC0415 the client is an extra
+            BrokerError,
             look_at_all_groups,
             look_at_group,
         )
 
         if given["everything"]:
             return list(look_at_all_groups(admin))
-        return [look_at_group(admin, given["group_id"])]
+        try:
+            return [look_at_group(admin, given["group_id"])]
+        except BrokerError:
+            raise
+        except Exception as error:
+            raise AnswerIsNo(f"group {given['group_id']} {not_shown(error)}") from error
 
 
 def _print(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
     if given["form"] == "json":
         for look in looks:
-            sys.stdout.write(json.dumps(document_of(look)) + "\n")
+            sys.stdout.write(json.dumps(_document(look, given)) + "\n")
         sys.stdout.flush()
         return
     if given["everything"] or is_present(looks[0].described):
         print_uncut(_rendered(looks, given, text_console()))
 
 
+def _document(look: GroupInspection, given: dict[str, Any]) -> dict[str, Any]:
+    """The document of one group; with --all, of one that cannot be shown its name and why.
+
+    Raises:
+        AnswerIsNo: the only group cannot be shown.
+    """
+    try:
+        return document_of(look)
+    except Exception as error:
+        why = not_shown(error)
+        if not given["everything"]:
+            raise AnswerIsNo(f"group {given['group_id']} {why}") from error
+        return failed_document(look.described.group_id, why)
+
+
 def _rendered(
     looks: Sequence[GroupInspection], given: dict[str, Any], console: Console
 ) -> RenderableType:
     if given["everything"]:
-        return render_groups(looks) if looks else Text("the cluster has no groups")
+        width = console.width if console.is_terminal else None
+        return render_groups(looks, width=width) if looks else Text("the cluster has no groups")
     now_ms = int(time.time() * 1000)
-    return render_group(
-        looks[0],
-        width=console.width,
-        now_ms=now_ms,
-        tasks=given["tasks"],
-        cut=console.is_terminal,
-    )
+    try:
+        return render_group(
+            looks[0],
+            width=console.width,
+            now_ms=now_ms,
+            tasks=given["tasks"],
+            cut=console.is_terminal,
+        )
+    except Exception as error:
+        raise AnswerIsNo(f"group {given['group_id']} {not_shown(error)}") from error
 
 
 def _watch(target: "Target", given: dict[str, Any]) -> None:
@@ -185,12 +211,12 @@ def _watched(target: "Target", given: dict[str, Any], console: Console) -> Rende
     stamp = Text(time.strftime("%H:%M:%S"), style="dim")
     try:
         looks = _looks(target, given)
-    except ConnectFailure as error:
-        return Group(stamp, Text(error.format_message(), style="red"))
-    if given["form"] == "json":
-        _print(looks, given)
-        return None
-    return Group(stamp, _rendered(looks, given, console))
+        if given["form"] == "json":
+            _print(looks, given)
+            return None
+        return Group(stamp, _rendered(looks, given, console))
+    except (ConnectFailure, AnswerIsNo) as error:
+        return Group(stamp, Sentence(error.format_message(), style="red"))
 
 
 def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
@@ -201,6 +227,8 @@ def _save(looks: Sequence[GroupInspection], given: dict[str, Any]) -> None:
             problems.append(problem_of(look, lags=given["lags"], dies=given["dies"]))
         except ProblemError as error:
             left_out[look.described.group_id] = str(error)
+        except Exception as error:  # noqa: BLE001 a defect at one group hides no other group
+            left_out[look.described.group_id] = f"{type(error).__name__}: {error}"
     if not given["everything"] and left_out:
         raise AnswerIsNo(left_out[given["group_id"]])
     for name, why in left_out.items():

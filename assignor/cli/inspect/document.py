@@ -69,6 +69,11 @@ def document_of(look: GroupInspection) -> dict[str, Any]:
     }
 
 
+def failed_document(group_id: str, why: str) -> dict[str, Any]:
+    """A group that cannot be shown: its name, and why as its summary and its finding."""
+    return {"group": group_id, "summary": why, "findings": [{"kind": "failed", "sentence": why}]}
+
+
 def _version(look: VersionsLook) -> dict[str, Any]:
     return {
         "in_force": look.in_force,

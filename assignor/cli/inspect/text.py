@@ -1,23 +1,23 @@
 """What `assignor inspect` found, for people: a head, who runs what, and what to do about it.
 
-Columns that do not fit are left out from the right, those that say where a client is first.
+Columns that do not fit are left out from the right, those that say where a client is first. Names
+and sentences reach rich through `TextTable` and `Sentence` only: members choose most of them.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from assignor.cli.assign.text import short_id
+from assignor.cli.inspect.columns import GAP, NAME_LEAST, name_width, number, plain_table
+from assignor.cli.toolkit.text import Sentence, TextTable, cell, line, text_grid, utc_time
 from assignor.inspection import (
     ClientLook,
     GroupInspection,
     LeaderLook,
     MemberLook,
     few,
-    is_broker_side,
     thread_name,
 )
 from encoding import NO_REBALANCE, UNKNOWN_VERSION, TaskId
@@ -27,10 +27,7 @@ WIDE = 120
 
 _RELEASE_WIDTH = 11
 _RELEASE_WRAPPED = 18
-_GAP = 2
-_ABOUT_VERSIONS = frozenset({"holds-version", "before-probing"})
 _NAME_MOST = 24
-_NAME_LEAST = 8
 CLIENTS_SHOWN = 100
 """Rows for clients; those that hold the version down come first where there are more."""
 
@@ -49,50 +46,19 @@ def render_group(
         tasks: whether to list every task.
         cut: whether names of clients may be cut to the width.
     """
-    parts: list[RenderableType] = [Text(f"{look.summary}{_counts(look)}", style="bold")]
+    parts: list[RenderableType] = [Sentence(f"{look.summary}{_counts(look)}", style="bold")]
     if look.members:
         parts.append(_head(look, now_ms))
         parts.append(Text())
-        parts.append(_clients(look, width, cut=cut) if look.is_streams else _stock(look, width))
+        parts.append((_clients if look.is_streams else _stock)(look, width, cut=cut))
         left = (len(look.clients) if look.is_streams else len(look.members)) - CLIENTS_SHOWN
         if left > 0:
             parts.append(Text(f"and {left} more; --format json lists all", style="dim"))
     if tasks and look.tasks:
-        parts += [Text(), _tasks(look)]
+        parts += [Text(), _tasks(look, width, cut=cut)]
     if look.findings:
         parts += [Text(), *_findings(look)]
     return Group(*parts)
-
-
-def render_groups(looks: Sequence[GroupInspection]) -> Table:
-    """One row a group."""
-    table = _table("group", "state", "assignor", right=("members", "lag"))
-    table.add_column("version", no_wrap=True)
-    table.add_column("to know", overflow="fold")
-    for look in looks:
-        described, versions = look.described, look.versions
-        version, said = "", ""
-        if versions is not None:
-            ahead = versions.in_force < versions.possible
-            version = (
-                f"{versions.in_force} of {versions.possible}" if ahead else f"{versions.in_force}"
-            )
-            names = [one.client for one in versions.holders]
-            said = f"held down by {few(names)}" if names else ""
-        others = [one for one in look.findings if one.kind not in _ABOUT_VERSIONS]
-        notes = f"{len(others)} finding{'s' if len(others) > 1 else ''}" if others else ""
-        if others and not look.members:
-            notes = others[0].sentence
-        table.add_row(
-            Text(described.group_id, overflow="ellipsis"),
-            described.state,
-            described.protocol_name or described.group_type or described.protocol_type,
-            "?" if is_broker_side(described) else str(len(described.members)),
-            _number(look.lag),
-            version,
-            Text("; ".join(filter(None, (said, notes))), style="yellow"),
-        )
-    return table
 
 
 def _counts(look: GroupInspection) -> str:
@@ -103,12 +69,12 @@ def _counts(look: GroupInspection) -> str:
     return "; " + ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts)
 
 
-def _head(look: GroupInspection, now_ms: int) -> Table:
-    head = Table.grid(padding=(0, 2, 0, 0))
+def _head(look: GroupInspection, now_ms: int) -> TextTable:
+    head = text_grid(gap=2)
     head.add_column(no_wrap=True, style="dim")
     head.add_column(overflow="fold")
     for name, said in _head_rows(look, now_ms):
-        head.add_row(name, Text(said))
+        head.add_row(name, line(said))
     return head
 
 
@@ -131,7 +97,7 @@ def _head_rows(look: GroupInspection, now_ms: int) -> Iterator[tuple[str, str]]:
 
 def _leader(look: LeaderLook, members: int) -> str:
     if look.known:
-        return look.candidates[0]
+        return few(look.candidates)
     is_narrowed = 0 < len(look.candidates) < members
     return f"one of {few(look.candidates)}" if is_narrowed else "not known"
 
@@ -141,43 +107,33 @@ def _next(next_ms: int, now_ms: int) -> str:
         return "no rebalance is asked for"
     if next_ms == 0:
         return "a rebalance at once, to go on where tasks wait for their old owners"
-    at = datetime.fromtimestamp(next_ms / 1000, UTC).strftime("%H:%M:%S UTC")
+    at = utc_time(next_ms, "%H:%M:%S UTC")
     left = (next_ms - now_ms) // 1000
     when = f"in {left // 60} m {left % 60} s" if left >= 0 else f"{-left} s ago"
     return f"a probing rebalance at {at} ({when}), while copies warm up"
 
 
-def _table(*names: str, right: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold dim")
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for name in right:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def _clients(look: GroupInspection, width: int, *, cut: bool) -> Table:
+def _clients(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
     has_warmups = any(one.warmup is not None for one in look.clients)
-    table = _table("client", "wrote", "got", "release")
-    table.columns[0].overflow = "ellipsis"
-    for column in table.columns[:3]:
+    table = plain_table("client", "wrote", "got", "release")
+    for column in table.columns[1:3]:
         column.no_wrap = True
     table.columns[3].min_width = _RELEASE_WIDTH
     for name in ("active", "standby", *["warm"] * has_warmups, "lag", "behind"):
         table.add_column(name, justify="right", no_wrap=True)
     places = [_places(one) for one in look.members] if width >= WIDE else []
-    shown = [name for name in _PLACES if any(place[name] for place in places)]
-    for name in shown:
+    told = [name for name in _PLACES if any(place[name] for place in places)]
+    for name in told:
         table.add_column(name, overflow="fold")
     names = client_names(look)
     rows = []
     for client in _chosen(look):
         for row, member in _client_rows(client, names[client.process], has_warmups=has_warmups):
             place = _places(member)
-            rows.append([*row, *(place[name] for name in shown)])
+            rows.append([*map(cell, row), *(cell(place[name]) for name in told)])
     _shrink(table, rows, width, cut=cut)
-    for row in rows:
-        table.add_row(*row)
+    for cells in rows:
+        table.add_row(*cells)
     return table
 
 
@@ -191,18 +147,20 @@ def _chosen(look: GroupInspection) -> Sequence[ClientLook]:
     return [one for one in look.clients if one.process in chosen]
 
 
-def _shrink(table: Table, rows: Sequence[Sequence[str | Text]], width: int, *, cut: bool) -> None:
+def _shrink(table: TextTable, rows: Sequence[Sequence[Text]], width: int, *, cut: bool) -> None:
     """Make a table fit: releases are wrapped first, then names of clients are cut."""
     heads = [len(str(column.header)) for column in table.columns]
     widths = [
         max(head, *sizes) for head, *sizes in zip(heads, *(map(len, r) for r in rows), strict=True)
     ]
-    excess = sum(widths) + _GAP * (len(widths) - 1) - width
+    # A long place is folded; it costs nobody the end of a name.
+    widths[-len(_PLACES) :] = [min(one, _NAME_MOST) for one in widths[-len(_PLACES) :]]
+    excess = sum(widths) + GAP * (len(widths) - 1) - width
     if excess > 0 and widths[3] > _RELEASE_WRAPPED:
         excess -= widths[3] - _RELEASE_WRAPPED
         table.columns[3].max_width = _RELEASE_WRAPPED
     if excess > 0 and cut:
-        table.columns[0].max_width = max(_NAME_LEAST, widths[0] - excess)
+        table.columns[0].max_width = max(NAME_LEAST, widths[0] - excess)
 
 
 def client_names(look: GroupInspection) -> dict[str, str]:
@@ -236,13 +194,13 @@ def _client_rows(
     behind = max((lag for lag in client.state_lags.values() if lag is not None), default=None)
     yield (
         [
-            Text(name, style="bold"),
+            Text(cell(name).plain, style="bold"),
             *(("", "", "") if several else (_wrote(first), _got(first), _release(first))),
             str(len(client.active)),
             _kept(client.standby, client.warmup),
             *[_counted(client.warmup)] * has_warmups,
-            _number(client.lag),
-            _number(behind) if client.state_lags else "",
+            number(client.lag),
+            number(behind) if client.state_lags else "",
         ],
         first,
     )
@@ -295,32 +253,32 @@ def _counted(tasks: Sequence[TaskId] | None) -> str:
     return "?" if tasks is None else str(len(tasks))
 
 
-def _number(value: int | None) -> str:
-    return "?" if value is None else f"{value:,}"
-
-
-def _stock(look: GroupInspection, width: int) -> Table:
-    table = _table("client", "member", "topics", right=("partitions",))
+def _stock(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
+    table = plain_table("client", "member", "topics", right=("partitions",))
     if width >= WIDE:
         table.add_column("host")
     for one in look.members[:CLIENTS_SHOWN]:
         member = one.described.instance_id or one.described.member_id
-        row = [one.client, member, ", ".join(one.topics), str(len(one.answer.partitions))]
-        table.add_row(*row, *[one.described.client_host] * (width >= WIDE))
+        topics = line(", ".join(one.topics))
+        place = [one.described.client_host] * (width >= WIDE)
+        table.add_row(one.client, member, topics, str(len(one.answer.partitions)), *place)
+    if cut:
+        table.columns[0].max_width = name_width(width)
     return table
 
 
-def _tasks(look: GroupInspection) -> Table:
+def _tasks(look: GroupInspection, width: int, *, cut: bool) -> TextTable:
     names = client_names(look)
-    table = _table("task", "reads", "runs on", "copies on", right=("lag", "state"))
-    table.columns[0].no_wrap = True
+    table = plain_table("task", "reads", "runs on", "copies on", right=("lag", "state"))
+    if cut:
+        table.columns[0].max_width = name_width(width)
     for one in look.tasks:
         table.add_row(
             str(one.task),
-            ", ".join(f"{read.topic}-{read.partition}" for read in one.inputs) or "?",
-            ", ".join(names[process] for process in one.owners) or "nobody",
-            ", ".join(names[process] for process in one.standbys),
-            _number(one.lag),
+            line(", ".join(f"{read.topic}-{read.partition}" for read in one.inputs) or "?"),
+            line(", ".join(names[process] for process in one.owners) or "nobody"),
+            line(", ".join(names[process] for process in one.standbys)),
+            number(one.lag),
             "" if one.end_sum is None else f"{one.end_sum:,}",
         )
     return table
@@ -329,8 +287,8 @@ def _tasks(look: GroupInspection) -> Table:
 def _findings(look: GroupInspection) -> Iterator[RenderableType]:
     for one in look.findings:
         style = "red" if one.kind in _BAD else "yellow"
-        mark = Table.grid(padding=(0, 1, 0, 0))
+        mark = text_grid(gap=1)
         mark.add_column(no_wrap=True)
         mark.add_column(overflow="fold")
-        mark.add_row(Text("!", style=style), Text(one.sentence))
+        mark.add_row(line("!", style), line(one.sentence))
         yield mark

@@ -31,7 +31,7 @@ from assignor.cli.toolkit.options import (
     timeout_option,
     workers_option,
 )
-from assignor.cli.toolkit.text import print_uncut, text_console
+from assignor.cli.toolkit.text import TextTable, line, print_uncut, text_console
 
 __all__ = [
     "COMPLETION",
@@ -48,12 +48,14 @@ __all__ = [
     "LazyGroup",
     "Subcommand",
     "SurroundingsFailed",
+    "TextTable",
     "absent_extra",
     "all_of",
     "complete_path",
     "config_option",
     "failure",
     "format_option",
+    "line",
     "missing_extra",
     "name_option",
     "print_uncut",

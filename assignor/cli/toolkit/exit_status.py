@@ -22,11 +22,14 @@ from typing import Final, NoReturn
 
 import click
 
+from encoding import shown
+
 EXIT_NO: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_SURROUNDINGS: Final = 3
 EXIT_INTERRUPTED: Final = 130
 EXIT_READER_LEFT: Final = 141
+_SENTENCE_LIMIT: Final = 4000
 
 
 class AnswerIsNo(click.ClickException):
@@ -97,14 +100,14 @@ def end(name: str, run: Callable[[], object]) -> NoReturn:
 
 
 def say(name: str, sentence: str) -> None:
-    """Print a sentence on stderr, behind the name of the program."""
-    text = sentence.strip()
+    """Print a sentence on stderr, behind the name of the program, as one printable line."""
+    text = shown(sentence.strip(), limit=_SENTENCE_LIMIT)
     click.echo(f"{name}: {text}" + ("" if text.endswith((".", "?", "!")) else "."), err=True)
 
 
 def warn(sentence: str) -> None:
-    """Print what is to be known besides the answer, on stderr: `warning: sentence`."""
-    click.echo(f"warning: {sentence}", err=True)
+    """Print what is to be known besides the answer, on stderr, as one printable line."""
+    click.echo(f"warning: {shown(sentence, limit=_SENTENCE_LIMIT)}", err=True)
 
 
 def _status_of(name: str, run: Callable[[], object]) -> int:
@@ -136,6 +139,7 @@ def _told(name: str, ends: click.ClickException) -> tuple[str, str]:
     if not isinstance(ends, click.UsageError) or ends.ctx is None:
         return name, sentence
     command = ends.ctx.command_path
+    sentence = " ".join(sentence.split())  # click lists choices on lines of their own
     if isinstance(ends, click.NoSuchOption):
         near = get_close_matches(ends.option_name, ends.possibilities or (), n=1, cutoff=0)
         advice = f"; did you mean {near[0]}?" if near else "."

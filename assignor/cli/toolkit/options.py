@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 from assignor.config import setting_value
 from assignor.errors import ConfigError
 from assignor.placement import STRATEGIES
+from encoding import shown
 from probing import RELEASES
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -118,7 +119,7 @@ def settings_of(given: Iterable[str]) -> dict[str, object]:
     for text in given:
         key, sign, value = text.partition("=")
         if not sign:
-            raise ConfigError(f"--config {text} has no value; write KEY=VALUE")
+            raise ConfigError(f"--config {shown(text)} has no value; write KEY=VALUE")
         found[key] = setting_value(key, value)
     return found
 

@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
-from assignor.cli.inspect.text import CLIENTS_SHOWN, render_group, render_groups
+from assignor.cli.inspect.all_groups import render_groups
+from assignor.cli.inspect.text import CLIENTS_SHOWN, render_group
 from assignor.inspection.group import inspect_group
 from encoding import NativeAssignment, NativeSubscription, TaskId
 from tests.assignor.inspection.described_groups import FACTS, captured, group_of, member

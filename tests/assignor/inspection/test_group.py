@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignor.inspection.group import group_topics, inspect_group, is_present, is_settling
-from assignor.inspection.values import DescribedGroup, DescribedMember, TopicFacts
+from assignor.inspection.values import (
+    ClusterFacts,
+    DescribedGroup,
+    DescribedMember,
+    TopicFacts,
+)
 from encoding import (
     NO_REBALANCE,
     UNKNOWN_OFFSET_SUM,
@@ -297,3 +302,16 @@ def test_partition_numbers_tell_what_tasks_read_where_answers_do_not():
     both = native_member("a", 1, [T00, T01, T10, T11], [*x, *y])
     open_ = inspect_group(group_of(both)).shape
     assert (open_.sources, open_.loose_topics) == ({}, ("x", "y"))
+
+
+@pytest.mark.parametrize("facts", [FACTS, ClusterFacts()])
+def test_a_task_number_out_of_all_proportion_makes_no_tasks_up(facts):
+    huge = TaskId(0, 300_000)
+    look = inspect_group(group_of(member("a", active=[T00]), member("h", active=[huge])), facts)
+    assert len(look.tasks) <= 3
+    assert {T00, huge} <= {one.task for one in look.tasks}
+
+
+def test_a_few_tasks_that_nobody_runs_are_seen_by_their_numbers_alone():
+    look = inspect_group(group_of(member("a", active=[TaskId(0, 5)])))
+    assert [one.task.partition for one in look.tasks] == list(range(6))

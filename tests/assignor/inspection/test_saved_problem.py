@@ -13,7 +13,7 @@ from assignor.problems.events import play_problem
 from assignor.problems.files import read_problem
 from assignor.problems.values import ProblemError
 from encoding import NativeAssignment, TaskId, TopicPartition
-from tests.assignor.inspection.described_groups import captured, group_of, member
+from tests.assignor.inspection.described_groups import FACTS, captured, group_of, member
 
 NAMES = ["two-3.9.1", "two-3.9.1-and-ours", "pinned-2.3.1", "old-2.3.1", "natives"]
 T00, T01 = TaskId(0, 0), TaskId(0, 1)
@@ -141,3 +141,9 @@ def test_a_task_on_two_clients_goes_to_the_first_so_that_the_file_can_be_read():
     )
     state = read_problem(problem_of(look)).state
     assert state.owner.tolist() == [0, 0]
+
+
+def test_a_task_number_out_of_all_proportion_makes_no_problem():
+    look = inspect_group(group_of(member("a", active=[TaskId(0, 0), TaskId(0, 300_000)])), FACTS)
+    with pytest.raises(ProblemError, match="a member has task 0_300000, and only 3 tasks"):
+        problem_of(look)

@@ -3,6 +3,7 @@
 import pytest
 
 from assignor import AssignmentConfig, ConfigError, config_from_mapping
+from assignor.config import setting_value
 
 
 def test_both_spellings_are_read():
@@ -45,3 +46,26 @@ def test_a_value_out_of_range_is_refused_by_its_name_in_kafka(name, value):
 def test_lists_from_files_become_tuples():
     config = config_from_mapping({"rack.aware.assignment.tags": ["zone"]})
     assert config.rack_aware_assignment_tags == ("zone",)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num.standby.replicas": 10**5_000 * -1},
+        {"num.standby.replicas": "9" * 5_000},
+        {"num.standby.replicas": "x\n2026 ERROR\x1b[2J"},
+        {"rack.aware.assignment.tags": ["x" * 5_000]},
+        {"x\n2026 ERROR\x1b[2J": 1},
+        {"k" * 100_000: 1},
+    ],
+)
+def test_whatever_is_given_the_error_is_one_short_line(settings):
+    with pytest.raises(ConfigError) as refused:
+        config_from_mapping(settings)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 1_000
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "[" * 100_000, "\ud800"])
+def test_a_value_that_is_no_json_is_the_text_itself(text):
+    assert setting_value("num.standby.replicas", text) == text

@@ -1,5 +1,10 @@
-import pytest
+from io import StringIO
 
+import pytest
+from rich.console import Console
+
+from system_tests.live.group import GroupView
+from system_tests.live.screen import TerminalScreen
 from system_tests.trace import LEGEND, Symbol, TraceLine, draw_lanes, format_header, format_line
 
 
@@ -37,3 +42,26 @@ def test_a_line_with_too_few_lanes_is_refused():
     line = TraceLine(at_ms=1, generation=None, lanes=(Symbol.IDLES,), text="x")
     with pytest.raises(ValueError, match="shorter"):
         format_line(line, members="ab")
+
+
+FORGED = "x\x1b]0;owned\x07\u202e\n   9999    9   *  *   all is lost"
+
+
+def test_a_line_of_the_trace_is_one_line_whatever_it_tells():
+    line = TraceLine(at_ms=13, generation=2, lanes=(Symbol.IDLES,), text=FORGED)
+    assert format_line(line, members=["a"]).isprintable()
+
+
+def test_the_table_on_a_terminal_shows_names_as_they_are():
+    view = GroupView.of(["[red]a[/foo]"])
+    console = Console(width=200, file=StringIO(), force_terminal=True, color_system=None)
+    screen = TerminalScreen(console, ["[red]a[/foo]"], title=FORGED)
+    screen.refresh(view)
+    console.print(screen._table())
+    console.print(
+        screen._text(TraceLine(at_ms=1, generation=1, lanes=(Symbol.IDLES,), text=FORGED))
+    )
+    text = console.file.getvalue()
+    assert "[red]a[/foo]" in text
+    assert "\x1b]0" not in text
+    assert not any(line.startswith("   9999") for line in text.split("\n"))

@@ -11,7 +11,7 @@ import pytest
 
 from system_tests.report.page import ReportError, report_page, write_report
 from system_tests.report.sim import story_of_simulation
-from system_tests.report.story import Mark, MarkKind, Story
+from system_tests.report.story import Bar, Mark, MarkKind, Rebalance, RebalanceCause, Story
 from system_tests.sim import BounceOptions, run_bounce
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -85,6 +85,28 @@ def test_what_members_say_cannot_become_markup(story):
     assert "<script>alert" not in page
     assert "</pre><i>" not in page
     assert "lt;script" in page  # plotly takes a few tags in its texts for markup
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+BAR = Bar(lane=EVIL, from_ms=0, until_ms=9, key=EVIL, text=EVIL, hover=EVIL)
+
+
+def test_no_field_of_a_story_becomes_markup(story):
+    hostile = replace(
+        story,
+        **dict.fromkeys(("title", "replay", "clock"), EVIL),
+        **dict.fromkeys(("facts", "trace", "lanes", "partitions"), (EVIL,)),
+        **dict.fromkeys(("versions", "owners"), (BAR,)),
+        marks=(Mark(lane=EVIL, at_ms=1, kind=MarkKind.LEADS, hover=EVIL),),
+        rebalances=(Rebalance(at_ms=1, generation=1, cause=RebalanceCause.EDGE, hover=EVIL),),
+    )
+    page = report_page(hostile)
+    assert "<script>alert" not in page
+    assert "<img" not in page.split("<body>")[1].split("<script")[0]
+    # Plotly's own markup in a text: what is in the data is escaped once more.
+    data = re.search(r'Plotly\.newPlot\(\s*"bounce",\s*(\[.*?\]),\s*\{', page, re.DOTALL)[1]
+    assert "img src" in data
+    assert not re.search(r"(?<!&lt;)(?:<|\\u003c)(?:img|script)", data)
 
 
 def test_a_group_that_never_formed_has_a_page_too(story):

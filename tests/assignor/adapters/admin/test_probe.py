@@ -36,6 +36,7 @@ SASL_AUTHENTICATION_FAILED = 58
         (":1", None),
         ("a:0", None),
         ("a:65536", None),
+        pytest.param("a:" + "9" * 5_000, None, id="5,000 digits"),
     ],
 )
 def test_a_server_is_a_host_and_a_port(text, found):

@@ -211,3 +211,77 @@ def test_stores_that_contradict_themselves_are_refused(tmp_path):
     assert "cannot be read" in refusal(
         security_protocol="SSL", ssl_truststore_location=str(tmp_path / "none.pem")
     )
+
+
+# Secrets
+
+SECRET = "hunter2"  # noqa: S105 of nobody
+SASL = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"security.protocol": SECRET},
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": SECRET},
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": f"PLAIN password={SECRET}"},
+        SASL | {"sasl.jaas.config": SECRET},
+        SASL | {"sasl.jaas.config": f"{SECRET} required;"},
+        SASL | {"sasl.jaas.config": f'{SECRET} required username="a" password="b";'},
+        SASL | {"sasl.jass.config": f'{PLAIN} required username="a" password="{SECRET}";'},
+        {"zookeeper.token": SECRET},
+        {"security.protocol": "SSL", "ssl.enabled.protocols": SECRET},
+        {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": SECRET},
+        {
+            "security.protocol": "SSL",
+            "ssl.keystore.type": SECRET,
+            "ssl.keystore.location": __file__,
+        },
+        {"security.protocol": "SSL", "ssl.keystore.location": f"/none/{SECRET}"},
+        {"security.protocol": "SSL", "ssl.truststore.password": SECRET},
+        {"security.protocol": "SSL", "ssl.keystore.key": SECRET},
+        {"security.protocol": "SSL", "ssl.truststore.certificates": SECRET},
+    ],
+)
+def test_an_error_names_the_setting_and_no_secret(properties):
+    with pytest.raises(ConfigError) as refused:
+        client_settings(properties)
+    said = str(refused.value)
+    assert SECRET not in said.lower()
+    assert any(key in said for key in (*properties, "trust store", "sasl.jaas.config"))
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+def test_what_is_allowed_is_said_where_a_value_is_not():
+    protocols = "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
+    assert refusal(security_protocol=SECRET) == (
+        f"security.protocol has a value that is not supported; supported are {protocols}"
+    )
+    assert "supported are PLAIN, SCRAM-SHA-256" in refusal(
+        security_protocol="SASL_SSL", sasl_mechanism=SECRET
+    )
+
+
+def test_a_broken_escape_is_refused_without_the_line(tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_bytes(f"sasl.jaas.config=a password=\\u{SECRET[:2]}g0".encode())
+    with pytest.raises(ConfigError, match="is no Java properties file") as refused:
+        read_properties(file)
+    assert SECRET[:2] not in str(refused.value).removeprefix(str(file))
+
+
+@pytest.mark.parametrize("key", ["x\n2026 ERROR", "\x1b[2J", "k" * 5_000])
+def test_a_key_that_is_not_known_is_shown_on_one_line(key):
+    with pytest.raises(ConfigError, match="is not supported here") as refused:
+        client_settings({key: SECRET})
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 1_500
+
+
+@pytest.mark.parametrize("value", ["9" * 5_000, "\x1b[2J"])
+def test_a_number_of_any_length_is_refused_in_a_short_sentence(value):
+    said = refusal(request_timeout_ms=value)
+    assert said.startswith("request.timeout.ms is ")
+    assert said.isprintable()
+    assert len(said) < 400
