@@ -35,12 +35,14 @@ def parse_endpoint(endpoint: str) -> HostInfo | None:
 
 
 def checked_endpoint(endpoint: str | None) -> str | None:
-    """Return an endpoint that a user gave, which others can read.
+    """Return an endpoint that a user gave, which others can read; empty is none, as in Kafka.
 
     Raises:
         ConfigError: it is no `host:port`; Kafka refuses it, too.
     """
-    if endpoint is None or (isinstance(endpoint, str) and parse_endpoint(endpoint) is not None):
+    if endpoint is None or endpoint == "":
+        return None
+    if isinstance(endpoint, str) and parse_endpoint(endpoint) is not None:
         return endpoint
     raise ConfigError(
         f"endpoint={shown(repr(endpoint))} is not host:port: give a host of up to {LONGEST_HOST}"

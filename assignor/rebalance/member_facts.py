@@ -97,7 +97,7 @@ class MemberIdentity:
     instance_id: str | None = None
 
     def __post_init__(self) -> None:
-        checked_endpoint(self.user_endpoint)
+        object.__setattr__(self, "user_endpoint", checked_endpoint(self.user_endpoint))
         for name, value, wanted, is_right in (
             ("process_id", self.process_id, "a uuid.UUID", _is_process),
             ("client_tags", self.client_tags, _TAGS_WANTED, _are_tags),

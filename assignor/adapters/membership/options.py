@@ -70,7 +70,7 @@ def identity_of(
         process_id=process_id or uuid4(),
         user_endpoint=endpoint,
         rack=rack,
-        client_tags=client_tags or {},
+        client_tags=dict(client_tags) if isinstance(client_tags, Mapping) else client_tags or {},
     )
 
 

@@ -24,7 +24,6 @@ def test_endpoints_are_read_as_kafka_reads_them(endpoint, host, port):
 @pytest.mark.parametrize(
     "endpoint",
     [
-        "",
         "localhost",
         "localhost:j87",
         "localhost:",
@@ -46,3 +45,8 @@ def test_an_endpoint_that_nobody_can_reach_is_none_and_refused_where_a_user_give
     with pytest.raises(ConfigError, match="host:port") as caught:
         checked_endpoint(endpoint)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("endpoint", [None, ""])
+def test_no_endpoint_is_none_as_in_kafka(endpoint):
+    assert checked_endpoint(endpoint) is None

@@ -69,7 +69,6 @@ def test_a_given_process_id_stays_and_so_does_everything_else():
         ({"endpoint": "localhost:j87"}, "host:port"),
         ({"endpoint": "localhost:0"}, "host:port"),
         ({"endpoint": 8080}, "host:port"),
-        ({"endpoint": ""}, "host:port"),
         ({"client_tags": {f"k{number}": "v" for number in range(6)}}, "up to 5 tags"),
         ({"client_tags": {"k" * 21: "v"}}, "1 to 20 characters"),
         ({"client_tags": {"k": "v" * 31}}, "up to 30"),
