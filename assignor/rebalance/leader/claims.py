@@ -109,12 +109,8 @@ def judge_claims(read: Sequence[ReadMember], plan: TaskPlan, memory: ClaimMemory
         | owned[one.member.member_id]
         for one in read
     }
-    claimants: dict[TaskId, list[ReadMember]] = {}
-    for one in read:
-        for task in by_member[one.member.member_id]:
-            claimants.setdefault(task, []).append(one)
     ignored: dict[str, set[TaskId]] = {}
-    for task, members in claimants.items():
+    for task, members in _disputed(read, by_member, memory).items():
         losers = _losers(task, members, owned, memory) if len(members) > 1 else []
         if memory.withheld.get(task, 0) >= PATIENCE:
             losers = [one.member.member_id for one in members]
@@ -130,6 +126,20 @@ def judge_claims(read: Sequence[ReadMember], plan: TaskPlan, memory: ClaimMemory
         if memory.doubted.get(member, 0) >= PATIENCE - 1
     )
     return Claims(by_member=by_member, ignored=ignored, memory=memory, warnings=warnings)
+
+
+def _disputed(
+    read: Sequence[ReadMember], by_member: Mapping[str, AbstractSet[TaskId]], memory: ClaimMemory
+) -> dict[TaskId, list[ReadMember]]:
+    """The claimants of each task, unless every task has one at most and nobody waits for any."""
+    claimed = set().union(*by_member.values())
+    if len(claimed) == sum(map(len, by_member.values())) and not memory.withheld:
+        return {}
+    claimants: dict[TaskId, list[ReadMember]] = {}
+    for one in read:
+        for task in by_member[one.member.member_id]:
+            claimants.setdefault(task, []).append(one)
+    return claimants
 
 
 def _owned(one: ReadMember, plan: TaskPlan) -> AbstractSet[TaskId]:
