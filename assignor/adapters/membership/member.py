@@ -165,6 +165,7 @@ class SharedAssignor(Following):
 
     def _join(self) -> bytes:
         """The subscription for the next JoinGroup; what it says is owned is in `_offered`."""
+        self._answered = NO_CLAIMS  # an answer that has not arrived by now never does
         self._guarded(self._give_up)
         self._guarded(self._write_subscription)
         return self._last_bytes

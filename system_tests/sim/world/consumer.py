@@ -9,6 +9,7 @@ bytes changes nothing (KAFKA-10455) is the coordinator's rule and nobody's speci
 from dataclasses import replace
 
 from assignor import LeaderRefused, MemberRefused, TaskAssignmentError, TasksHeld
+from assignor.rebalance import NO_CLAIMS
 from encoding import encode_subscription
 from probing import (
     NO_REBALANCE,
@@ -47,6 +48,7 @@ def poll(world: MemberWorld, thread: StreamThread) -> None:
 def join(world: MemberWorld, thread: StreamThread) -> None:
     """Write a subscription and ask for a place in the next generation."""
     streams, behaviour = thread.streams, thread.behaviour
+    thread.answered = NO_CLAIMS
     if streams.state.next_rebalance_ms != NO_REBALANCE:  # nothing else asks for the flag
         streams.state, _ = member_step(streams.state, RebalanceStarted(now_ms=world.now_ms))
     if not behaviour.cooperative:

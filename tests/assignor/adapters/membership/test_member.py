@@ -1,65 +1,14 @@
 """What all adapters do: cooperative members, lost ones, hooks; on kafka-python's values."""
 
 import logging
-from types import SimpleNamespace
-from uuid import UUID
 
-from kafka import TopicPartition
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from assignor import Outcome, RebalanceHook
-from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from encoding import TaskId, decode_subscription
-from tests.assignor.adapters.members import Listener, cluster, joined, on_the_wire
-from tests.assignor.rebalance.groups import TOPOLOGY
+from tests.assignor.adapters.membership.cooperative import Member, rebalance
 
 TASKS = [TaskId(0, number) for number in range(4)]
-CLUSTER = cluster(lines=4)
-
-
-class Member:
-    """An assignor with a consumer that keeps what it was assigned, as a cooperative one does."""
-
-    def __init__(self, number, **options):
-        self.listener = Listener()
-        self.assignor = StreamsAssignor(
-            TOPOLOGY,
-            application_id="app",
-            process_id=UUID(int=number + 1),
-            listener=self.listener,
-            **{"rebalance_protocol": "cooperative"} | options,
-        )
-        self.owned = set()
-        self.rejoins = 0
-        self.generation = SimpleNamespace(generation_id=1)
-        coordinator = SimpleNamespace(
-            request_rejoin=self.rejoin,
-            rebalance_in_progress=lambda: False,
-            group_instance_id=None,
-            _generation=self.generation,
-        )
-        self.assignor.attach(
-            SimpleNamespace(_coordinator=coordinator, assignment=lambda: self.owned)
-        )
-
-    def rejoin(self):
-        self.rejoins += 1
-
-    def joined(self, name):
-        return joined(self.assignor, name)
-
-    def take(self, answer, generation=1):
-        answer = on_the_wire(answer)
-        self.assignor.on_assignment(answer, generation)
-        self.owned = {TopicPartition(p.topic, p.partition) for p in answer.partitions()}
-
-
-def rebalance(leader, members, generation):
-    answers = leader.assignor.assign(
-        CLUSTER, [member.joined(name) for name, member in members.items()]
-    )
-    for name, member in members.items():
-        member.take(answers[name], generation)
 
 
 def test_a_cooperative_member_keeps_its_tasks_through_a_rebalance_and_says_so_twice():
