@@ -6,6 +6,7 @@ from assignor.rebalance.consumer_protocol import (
     by_topic,
     read_consumer_assignment,
     read_consumer_subscription,
+    safe_consumer_subscription,
 )
 from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
 from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
@@ -64,4 +65,5 @@ __all__ = [
     "protocol_bytes",
     "read_consumer_assignment",
     "read_consumer_subscription",
+    "safe_consumer_subscription",
 ]

@@ -12,6 +12,7 @@ one above 3 is read as 3. Owned partitions came with KIP-429, the generation wit
 with KIP-881.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
@@ -25,6 +26,8 @@ _SMALLEST_TOPIC: Final = 6  # bytes of an empty name and of a count
 _OWNED_SINCE: Final = 1
 _GENERATION_SINCE: Final = 2
 _RACK_SINCE: Final = 3
+_NOTHING: Final = _INT16.pack(0) + _INT32.pack(0) + _INT32.pack(0)
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # as Kafka's `Topic.validate`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,27 @@ def read_consumer_assignment(data: bytes) -> ConsumerAssignment:
     )
 
 
+def safe_consumer_subscription(data: bytes) -> bytes:
+    """Return a member's metadata as every client can read it, so that it stops no leader.
+
+    Topics whose names no broker takes are left out: a client would ask its broker for them. Bytes
+    that cannot be decoded become a subscription without topics and user data, which the leader
+    quarantines.
+    """
+    try:
+        read_consumer_subscription(data)
+    except DecodeError:
+        return _NOTHING
+    read = _Reader(data, "consumer subscription")
+    version = read.int16("version")
+    topics = [read.text("topic") for _ in range(read.count("topics", 2))]
+    kept = [topic.encode() for topic in topics if _TOPIC.fullmatch(topic)]
+    if len(kept) == len(topics):
+        return data
+    listed = b"".join(_INT16.pack(len(topic)) + topic for topic in kept)
+    return _INT16.pack(version) + _INT32.pack(len(kept)) + listed + read.rest()
+
+
 class _Reader:
     """A place in some bytes; every read that does not fit is a `DecodeError`."""
 
@@ -140,6 +164,10 @@ class _Reader:
             for _ in range(self.count("partitions", 4)):
                 found.append(TopicPartition(topic, self.int32("partition")))  # noqa: PERF401 two loops deep
         return tuple(found)
+
+    def rest(self) -> bytes:
+        """What has not been read yet."""
+        return self._data[self._at :]
 
     def _take(self, size: int, name: str) -> bytes:
         if size > len(self._data) - self._at:

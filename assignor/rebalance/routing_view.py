@@ -26,6 +26,7 @@ from encoding import (
 )
 
 Owners = npt.NDArray[np.int32]
+HIGHEST_REPORTED = 2**61
 HostMap = Mapping[HostInfo, tuple[TopicPartition, ...]]
 
 
@@ -97,7 +98,8 @@ def group_view(
     view = build_view(epoch=epoch, sizes=sizes, active=active, standby=standby, previous=previous)
     if view == previous:
         return previous
-    known = [reference.epoch for reference in reported]
+    # One member may report any number: the highest half leaves room to count on.
+    known = [reference.epoch for reference in reported if reference.epoch < HIGHEST_REPORTED]
     if previous is not None:
         known.append(previous.epoch)
     return replace(view, epoch=max(known, default=-1) + 1)

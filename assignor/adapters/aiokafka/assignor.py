@@ -27,7 +27,12 @@ from aiokafka.coordinator.protocol import (
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
 from assignor.adapters.membership import Cancellable, EmbeddedAssignor, FollowupTimer
 from assignor.errors import ConfigError
-from assignor.rebalance import GroupMember, by_topic, read_consumer_subscription
+from assignor.rebalance import (
+    GroupMember,
+    by_topic,
+    read_consumer_subscription,
+    safe_consumer_subscription,
+)
 from encoding import DecodeError, TopicPartition, shown
 
 # aiokafka's generation of a member that fell out of the group.
@@ -219,11 +224,23 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
             await complete(generation, member_id, protocol, answer)
 
         async def overheard(response: Any) -> Any:
-            self._joined = {member[0]: bytes(member[-1]) for member in response.members}
+            # aiokafka decodes them unguarded.
+            response.members = [(*one[:-1], _readable(bytes(one[-1]))) for one in response.members]
+            self._joined = {member[0]: member[-1] for member in response.members}
             return await perform(response)
 
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
         coordinator._perform_assignment = overheard  # noqa: SLF001 as above
+
+
+def _readable(metadata: bytes) -> bytes:
+    """A member's metadata as aiokafka decodes it, whatever the member wrote."""
+    safe = safe_consumer_subscription(metadata)
+    try:
+        ConsumerProtocolMemberMetadata.decode(safe)
+    except Exception:  # noqa: BLE001 whatever its decoder raises, the bytes are not usable
+        return safe_consumer_subscription(b"")
+    return safe
 
 
 def _owned(joined: bytes | None) -> tuple[TopicPartition, ...] | None:

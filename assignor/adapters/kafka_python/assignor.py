@@ -20,7 +20,12 @@ from kafka.protocol.consumer.metadata import (
 )
 
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
-from assignor.adapters.kafka_python.wire import group_member, owned_entries, to_wire
+from assignor.adapters.kafka_python.wire import (
+    group_member,
+    owned_entries,
+    readable_metadata,
+    to_wire,
+)
 from assignor.adapters.membership import EmbeddedAssignor, FollowupTimer
 from encoding import TopicPartition, shown
 
@@ -101,6 +106,20 @@ def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
     coordinator._do_join_and_sync_async = join_or_take  # noqa: SLF001 the client has no hook for it
 
 
+def _make_readable(coordinator: Any) -> None:
+    """Have the leader see no metadata that kafka-python would raise for: it decodes unguarded."""
+    perform = getattr(coordinator, "_perform_assignment", None)
+    if perform is None:
+        return
+
+    def perform_readable(leader_id: str, protocol_name: str, members: list[Any]) -> Any:
+        for member in members:
+            member.metadata = readable_metadata(bytes(member.metadata or b""))
+        return perform(leader_id, protocol_name, members)
+
+    coordinator._perform_assignment = perform_readable  # noqa: SLF001 the client has no hook for it
+
+
 def _subscribed(coordinator: Any) -> frozenset[str] | None:
     """Topics of the consumer, or None where that is not known."""
     topics = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
@@ -148,6 +167,7 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
                 "KafkaConsumer that was made with a group_id"
             )
         _keep_joins(coordinator, self._report)
+        _make_readable(coordinator)
         client = _Consumer(consumer, coordinator)
         self._connect(
             client,

@@ -34,8 +34,8 @@ class ClaimMemory:
     Attributes:
         given: task -> id of the member that it was given to last.
         withheld: task -> rebalances in a row in which nobody was given it, as it was claimed.
-        doubted: member id -> rebalances in a row in which it claimed a task that it was told to
-            give up, or that was given to another.
+        doubted: member id -> rebalances in which it claimed a task that it was told to give up, or
+            that was given to another, less those in which it did not.
     """
 
     given: Mapping[TaskId, str] = field(default_factory=dict)
@@ -87,11 +87,14 @@ class Claims:
             for member, tasks in self.by_member.items()
             if self.ignored.get(member) or any(before.withheld.get(t) for t in tasks & waits)
         }
+        # Doubt goes as slowly as it came, so that claiming now and then does not help.
+        doubted = {m: n - 1 for m, n in before.doubted.items() if m in self.by_member}
+        doubted |= {m: before.doubted.get(m, 0) + 1 for m in insists}
         kept = {t: m for t, m in before.given.items() if t in plan.partitions_by_task}
         return ClaimMemory(
             given={**kept, **given},
             withheld={task: before.withheld.get(task, 0) + 1 for task in sorted(waits)},
-            doubted={m: before.doubted.get(m, 0) + 1 for m in sorted(insists)},
+            doubted={m: rounds for m, rounds in sorted(doubted.items()) if rounds},
         )
 
 
@@ -169,7 +172,7 @@ def _sentence(member: str, tasks: AbstractSet[TaskId], rounds: int) -> str:
     listed = ", ".join(map(str, sorted(tasks)[:_LISTED]))
     more = f" and {len(tasks) - _LISTED} more" if len(tasks) > _LISTED else ""
     return (
-        f"member {shown(member)} claims {listed}{more} for the {rounds + 1}th rebalance in a row,"
-        " although it was told to give them up or another member runs them: the claim is ignored;"
-        " look at that member's log, and restart it"
+        f"member {shown(member)} claims {listed}{more} that it was told to give up or that another"
+        f" member runs, and did so {rounds} times before: the claim is ignored; look at the log of"
+        " that member, and restart it"
     )

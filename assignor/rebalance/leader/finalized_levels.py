@@ -55,8 +55,9 @@ def levels_of_group(
 ) -> GroupLevels:
     """The levels that a leader of ours answers with; a JVM leader knows nothing of them.
 
-    Levels that one member alone names, newer than what the leader knows, count only if every
-    member supports them: so nobody waits for what one member says.
+    Levels that the members of one process alone name, newer than what the leader knows, count only
+    if every member supports them: so nobody waits for what one process says. That the newest levels
+    win, whoever knows them, is what KIP-584 asks for.
 
     Args:
         release: the leader's.
@@ -65,31 +66,47 @@ def levels_of_group(
     """
     if not release.is_native:
         return GroupLevels(levels=UNKNOWN_LEVELS)
-    natives = {one.member.member_id: one.native for one in read if one.native is not None}
+    natives = {one.member.member_id: one for one in read if one.native is not None}
     named: dict[FinalizedLevels, list[str]] = {}
-    for member, native in sorted(natives.items()):
-        levels = levels_said(native.adopted_levels, native.adopted_epoch)
-        if levels.epoch > known.epoch:
-            named.setdefault(levels, []).append(member)
-        elif levels == UNKNOWN_LEVELS and native.adopted_levels:
-            named.setdefault(UNKNOWN_LEVELS, []).append(member)
-    believed, warnings = [known], []
+    for member, one in sorted(natives.items()):
+        if one.native is not None:
+            levels = levels_said(one.native.adopted_levels, one.native.adopted_epoch)
+            is_invalid = levels == UNKNOWN_LEVELS and bool(one.native.adopted_levels)
+            if is_invalid or levels.epoch > known.epoch:
+                named.setdefault(levels, []).append(member)
+    believed, doubted = [known], named.pop(UNKNOWN_LEVELS, [])
     for levels, members in named.items():
-        lacking = [m for m, native in natives.items() if _lacks(native, levels)]
-        if levels != UNKNOWN_LEVELS and (len(members) > 1 or not lacking):
+        has_second = len({natives[member].client for member in members}) > 1
+        if has_second or not any(_lacks(one.native, levels) for one in natives.values()):
             believed.append(levels)
         else:
-            warnings += [_doubt(member, natives[member], lacking) for member in members]
-    return GroupLevels(levels=newest_levels(believed), warnings=tuple(warnings))
+            doubted += members
+    warnings = [_doubt(member, natives[member].native) for member in sorted(doubted)]
+    newest = newest_levels(believed)
+    if known != UNKNOWN_LEVELS and newest.levels != known.levels and len(named[newest]) == 1:
+        warnings.append(_changed(named[newest][0], known, newest))
+    return GroupLevels(levels=newest, warnings=tuple(warnings))
 
 
-def _doubt(member: str, native: NativeSubscription, lacking: Sequence[str]) -> str:
-    features = ", ".join(map(shown, sorted(native.adopted_levels)[:_LISTED]))
-    why = f"{len(lacking)} members do not support them" if lacking else "they cannot be"
+def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> str:
+    before, after = (
+        ", ".join(f"{shown(name)}={level}" for name, level in sorted(one.levels.items())) or "none"
+        for one in (known, newest)
+    )
     return (
-        f"member {shown(member)} alone names finalized levels of epoch {native.adopted_epoch}"
-        f" ({features}), and {why}: they are ignored; if they are right, let a second member or the"
-        " leader learn them"
+        f"member {shown(member)} alone names finalized levels of epoch {newest.epoch}, and the"
+        f" group goes by them: {before} becomes {after}; if that is wrong, stop that member and"
+        " restart the others together"
+    )
+
+
+def _doubt(member: str, native: NativeSubscription | None) -> str:
+    said = {} if native is None else native.adopted_levels
+    epoch = 0 if native is None else native.adopted_epoch
+    features = ", ".join(map(shown, sorted(said)[:_LISTED]))
+    return (
+        f"member {shown(member)} alone names finalized levels of epoch {epoch} ({features}):"
+        " they are ignored; if they are right, let a second process or the leader learn them"
     )
 
 
@@ -111,8 +128,8 @@ def without_tasks(decision: LeaderDecision, members: Collection[str]) -> LeaderD
     return replace(decision, answers=tuple(answers))
 
 
-def _lacks(native: NativeSubscription, levels: FinalizedLevels) -> str:
-    if not native.is_readable:
+def _lacks(native: NativeSubscription | None, levels: FinalizedLevels) -> str:
+    if native is None or not native.is_readable:
         return ""
     for feature, level in sorted(levels.levels.items()):
         lowest, highest = native.feature_ranges.get(feature, (0, 0))

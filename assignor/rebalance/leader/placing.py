@@ -127,7 +127,7 @@ def place_tasks(
         end_offset_sums=knowledge.end_offset_sums,
     )
     tried = attempt(strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms)
-    active, standby, warmup = _by_thread(able, state, tried.assignment, plan.task_by_partition)
+    active, standby, warmup = _by_thread(able, state, tried.assignment, plan, claims)
     return Placed(
         placement=Placement(
             active_by_member=active,
@@ -213,7 +213,8 @@ def _by_thread(
     read: Sequence[ReadMember],
     state: GroupState,
     assignment: TaskAssignment,
-    task_by_partition: Mapping[TopicPartition, TaskId],
+    plan: TaskPlan,
+    claims: Claims,
 ) -> tuple[_TasksByMember, _TasksByMember, _TasksByMember]:
     """Active, standby (warm-ups included) and warm-up tasks of every member."""
     members_by_client: dict[str, list[ReadMember]] = {}
@@ -236,7 +237,8 @@ def _by_thread(
         held: dict[TaskId, str] = {}
         for one in group if len(group) > 1 else ():  # a single thread gets all there is
             name = one.member.member_id
-            ran |= dict.fromkeys(previous_tasks(one, task_by_partition), name)
+            previous = previous_tasks(one, plan.task_by_partition)
+            ran |= dict.fromkeys(previous - claims.ignored.get(name, set()), name)
             held |= dict.fromkeys(previous_standbys(one), name)
         active |= assign_threads(actives[number], threads=names, owner_by_task=ran)
         load = {name: len(active[name]) for name in names}

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.rebalance.leader.answer_bytes import Placement
+from assignor.rebalance.leader.boundary import UNKNOWN_GENERATION
 from assignor.rebalance.leader.claims import Claims
 from assignor.rebalance.leader.subscriptions import (
     ReadMember,
@@ -83,28 +84,25 @@ def withhold(
 
 def _owners(
     read: Sequence[ReadMember], plan: TaskPlan, claims: Claims
-) -> dict[TopicPartition, tuple[int, set[str]]]:
-    """Partition -> the latest generation in which somebody got it, and who says so."""
-    owners: dict[TopicPartition, tuple[int, set[str]]] = {}
+) -> dict[TopicPartition, set[str]]:
+    """Partition -> the members that may own it: those that got it in the latest generation.
+
+    JVM members do not say in which generation they got theirs: no number is later than that.
+    """
+    found: dict[TopicPartition, list[tuple[int, str]]] = {}
     for one in read:
         member, generation = one.member.member_id, owned_generation(one)
         for partition in owned_by(one, plan):
             task = plan.task_by_partition.get(partition)
-            if task is None or not claims.is_believed(member, task):
-                continue
-            latest, names = owners.get(partition, (generation, set()))
-            if generation > latest:
-                names = set()
-            if generation >= latest:
-                owners[partition] = generation, names | {member}
-    return owners
+            if task is not None and claims.is_believed(member, task):
+                found.setdefault(partition, []).append((generation, member))
+    return {
+        partition: {m for g, m in owners if g in {UNKNOWN_GENERATION, max(owners)[0]}}
+        for partition, owners in found.items()
+    }
 
 
 def _is_owned_elsewhere(
-    task: TaskId,
-    member: str,
-    plan: TaskPlan,
-    owners: Mapping[TopicPartition, tuple[int, set[str]]],
+    task: TaskId, member: str, plan: TaskPlan, owners: Mapping[TopicPartition, set[str]]
 ) -> bool:
-    found = [owners[p][1] for p in plan.partitions_by_task[task] if p in owners]
-    return any(member not in names for names in found)
+    return any(member not in owners[p] for p in plan.partitions_by_task[task] if p in owners)

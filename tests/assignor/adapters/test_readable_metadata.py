@@ -1,0 +1,89 @@
+"""Bytes around a member's subscription that the clients would raise for, in the leader's hands."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+
+from assignor.adapters.aiokafka.assignor import StreamsAssignor as AioAssignor
+from assignor.adapters.aiokafka.assignor import _readable
+from assignor.adapters.kafka_python.assignor import _make_readable
+from assignor.adapters.kafka_python.wire import readable_metadata
+from assignor.rebalance import read_consumer_subscription, safe_consumer_subscription
+from tests.assignor.rebalance.groups import TOPOLOGY
+
+GOOD = bytes(
+    ConsumerProtocolSubscription(
+        version=1, topics=["lines"], user_data=b"abc", owned_partitions=[]
+    ).encode(version=1)
+)
+HOSTILE = [
+    b"",
+    b"\0",
+    b"\0\1",
+    b"\0\1\xff\xff\xff\xff",
+    b"\0\0\0\0\0\1\0\2\xff\xfe\0\0\0\0",
+    GOOD[:-3],
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE)
+def test_bytes_that_cannot_be_decoded_are_a_subscription_without_user_data(data):
+    for readable in (readable_metadata, _readable):
+        read = read_consumer_subscription(readable(data))
+        assert (read.topics, read.user_data) == ((), b"")
+
+
+def test_a_topic_that_no_broker_takes_is_left_out_and_nothing_else():
+    read = read_consumer_subscription(GOOD)
+    topic = b"bad/ a!"
+    listed = (2).to_bytes(4) + len(topic).to_bytes(2) + topic
+    data = GOOD[:2] + listed + GOOD[6:]
+    assert safe_consumer_subscription(data) == GOOD
+    assert safe_consumer_subscription(GOOD) is GOOD
+    assert read.topics == ("lines",)
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=20).map(lambda tail: GOOD[:20] + tail))
+def test_whatever_a_member_writes_both_clients_decode_it(data):
+    ConsumerProtocolSubscription.decode(readable_metadata(data))
+    ConsumerProtocolMemberMetadata.decode(_readable(data))
+
+
+@pytest.mark.parametrize("data", HOSTILE)
+def test_kafka_pythons_leader_sees_decodable_metadata_only(data):
+    seen = []
+
+    def perform(leader_id, protocol, members):
+        seen.extend(ConsumerProtocolSubscription.decode(member.metadata) for member in members)
+        return {}
+
+    coordinator = SimpleNamespace(_perform_assignment=perform)
+    _make_readable(coordinator)
+    members = [
+        SimpleNamespace(member_id=name, metadata=blob)
+        for name, blob in zip("ax", (GOOD, data), strict=True)
+    ]
+    coordinator._perform_assignment("a", "stream", members)
+    assert [list(one.topics) for one in seen] == [["lines"], []]
+
+
+@pytest.mark.parametrize("data", HOSTILE)
+def test_aiokafkas_leader_sees_decodable_metadata_only(data):
+    seen = []
+
+    async def perform(response):
+        seen.extend(ConsumerProtocolMemberMetadata.decode(one[-1]) for one in response.members)
+
+    one = AioAssignor(TOPOLOGY, application_id="app")
+    coordinator = SimpleNamespace(_perform_assignment=perform, _on_join_complete=None)
+    one._consumer = SimpleNamespace(coordinator=coordinator)
+    one._watch_coordinator()
+    response = SimpleNamespace(members=[("a", None, GOOD), ("x", None, data)])
+    asyncio.run(coordinator._perform_assignment(response))
+    assert [list(metadata.subscription) for metadata in seen] == [["lines"], []]
+    assert sorted(one._joined) == ["a", "x"]

@@ -1,0 +1,200 @@
+"""The boundary, the claims and the suspects one by one: each rule is seen where it decides."""
+
+from dataclasses import replace
+
+import pytest
+
+from assignor import GroupMember, LeaderKnowledge, assign_group
+from assignor.rebalance.leader.boundary import Bounds, read_member
+from assignor.rebalance.leader.claims import PATIENCE, ClaimMemory, judge_claims
+from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, levels_said
+from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
+from assignor.topology import plan_tasks
+from encoding import RUNNING, PartitionRange, TaskId, TaskOffsetSums, encode_subscription
+from probing import find_release
+from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
+from tests.assignor.rebalance.groups import TOPOLOGY, start
+from tests.assignor.rebalance.leader.hostile import ALL, TASKS, settings, written
+
+NATIVE = find_release("native")
+PLAN = plan_tasks(TOPOLOGY.subtopologies("app"), {"lines": 6})
+
+
+def read(member, generation=-1):
+    return read_member(member, NATIVE, Bounds(plan=PLAN, generation=generation))
+
+
+def sums_of(columns, names=None):
+    subtopologies, partitions = columns
+    return TaskOffsetSums.from_columns(
+        subtopologies, partitions, [RUNNING] * len(partitions), names
+    )
+
+
+@pytest.mark.parametrize(
+    ("sums", "kept"),
+    [
+        (sums_of(([0, 0, 1, -1], [5, 6, 0, 0])), [TaskId(0, 5)]),
+        (sums_of(([0, 0], [-1, 2])), [TaskId(0, 2)]),
+        (sums_of(([0, 0], [1, 2]), ["named", None]), [TaskId(0, 2)]),
+        (sums_of(([2**31 - 1], [2**31 - 1])), []),
+    ],
+)
+def test_only_tasks_of_the_plan_pass(sums, kept):
+    value, _ = start("3.9").subscription()
+    member = GroupMember(
+        member_id="x", user_data=encode_subscription(replace(value, task_offset_sums=sums))
+    )
+    assert list(read(member).subscription.task_offset_sums.tasks()) == kept
+
+
+@pytest.mark.parametrize(("said", "believed"), [(6, 6), (7, -1), (8, -1), (2**31 - 1, -1)])
+def test_only_generations_before_this_one_pass(said, believed):
+    one = written(start(), "x", native={"owned_generation": said})
+    assert read(one, generation=7).native.owned_generation == believed
+    assert read(one).native.owned_generation == said, "a client that does not say bounds nothing"
+
+
+def test_a_partition_that_is_owned_twice_is_owned_once():
+    one = GroupMember(member_id="x", user_data=b"", owned_partitions=ALL[:1] * 3)
+    assert read(one).member.owned_partitions == ALL[:1]
+
+
+@pytest.mark.parametrize(
+    ("levels", "epoch"),
+    [({"x": 1}, HIGHEST_EPOCH), ({f"x{n}": 1 for n in range(101)}, 1), ({"x" * 256: 1}, 1)],
+)
+def test_levels_that_cannot_be_are_not_said(levels, epoch):
+    assert levels_said(levels, epoch) == UNKNOWN_LEVELS
+    assert levels_said({"x": 1}, HIGHEST_EPOCH - 1) != UNKNOWN_LEVELS
+
+
+# Claims
+
+
+def claimant(name, partitions, *, number=0, generation=None):
+    native = {}
+    if generation is not None:
+        topic, numbers = "lines", sorted(p.partition for p in partitions)
+        native = {
+            "owned_partitions": tuple(PartitionRange(topic, n, n + 1) for n in numbers),
+            "owned_generation": generation,
+        }
+    release = "3.9" if generation is None else "native"
+    return written(start(release, number=number), name, native=native, owned=tuple(partitions))
+
+
+def judged(*members, memory=None):
+    return judge_claims([read(one) for one in members], PLAN, memory or ClaimMemory())
+
+
+def test_a_readable_owner_is_believed_before_an_unreadable_one():
+    broken = GroupMember(member_id="a", user_data=b"\0", owned_partitions=ALL[:2])
+    claims = judged(broken, claimant("b", ALL[:1]))
+    assert claims.ignored == {"a": {TASKS[0]}}
+
+
+def test_a_doubted_member_is_believed_in_what_it_was_given():
+    memory = ClaimMemory(given={TASKS[0]: "x", TASKS[1]: "b"}, doubted={"x": PATIENCE})
+    assert judged(claimant("x", ALL[:2]), memory=memory).ignored == {"x": {TASKS[1]}}
+
+
+def test_doubt_grows_with_each_claim_and_goes_as_slowly():
+    claims = judged(
+        claimant("x", ALL[:1]),
+        claimant("b", ALL[:1], number=1),
+        memory=ClaimMemory(given={TASKS[0]: "b"}, doubted={"x": 2, "b": 2, "gone": 2}),
+    )
+    after = claims.remembered({}, (), PLAN)
+    assert after.doubted == {"x": 3, "b": 1}
+    assert after.given == {TASKS[0]: "b"}, "who was given it last, while nobody is given it"
+    strange = ClaimMemory(given={TaskId(9, 9): "b"})
+    assert judged(memory=strange).remembered({}, (), PLAN).given == {}
+
+
+@pytest.mark.parametrize(("late", "early"), [(5, 4), (5, None)])
+def test_a_task_waits_for_its_owner_of_the_latest_generation_and_for_who_does_not_say(late, early):
+    members = [
+        claimant("m0", ALL[:3], number=0, generation=late),
+        claimant("m1", ALL[:3], number=1, generation=early),
+    ]
+    answer = assign_group(settings(), members, {"lines": 6})
+    given = {p for one in answer.answers.values() for p in one.partitions}
+    if early is None:  # both may run them: what either keeps it goes on with
+        assert given == set(ALL)
+    else:
+        assert set(ALL[:3]) & set(answer.answers["m1"].partitions) == set()
+
+
+def test_with_an_honest_members_process_id_no_claim_now_and_then_stops_tasks_for_ever():
+    members = {f"m{n}": start(number=n) for n in range(2)}
+    claims, idle = LeaderKnowledge().claims, []
+    for generation in range(1, 31):
+        blobs = []
+        for name, member in members.items():
+            owned = tuple(sorted(p for parts in member.held.active.values() for p in parts))
+            data = member.subscription(owned_partitions=owned, owned_generation=generation - 1)[1]
+            blobs.append(GroupMember(member_id=name, user_data=data, owned_partitions=owned))
+        claimed = ALL if generation % 2 else ()
+        blobs.append(written(start("3.9", number=0), "x", owned=claimed))
+        answer = assign_group(
+            settings(),
+            blobs,
+            {"lines": 6},
+            knowledge=LeaderKnowledge(claims=claims, generation=generation, leader_id="m1"),
+        )
+        claims = answer.claims
+        for name, member in members.items():
+            one = answer.answers[name]
+            member.receive(one.partitions, one.user_data, now_ms=0)
+        idle.append(sum(len(parts) for parts in answer.withheld.values()))
+    assert idle[-20:] == [0] * 20
+
+
+# Suspects
+
+
+def answering(*culprits):
+    """A leader that fails while bytes of these are used; counts how often it is asked."""
+
+    def answer(suspects):
+        answer.asked += 1
+        if set(culprits) - suspects.keys():
+            raise ValueError("no")
+        return sorted(suspects)
+
+    answer.asked = 0
+    return answer
+
+
+NAMES = [f"m{n:03}" for n in range(100)]
+
+
+@pytest.mark.parametrize("culprits", [("m000",), ("m099",), ("m003", "m004"), ("m001", "m050")])
+def test_nobody_but_the_culprits_is_left_aside(culprits):
+    answer = answering(*culprits)
+    found, fault = without_suspects(answer, NAMES, otherwise=lambda why: why)
+    assert found == sorted(culprits)
+    assert all(name in fault for name in culprits)
+    assert answer.asked <= MOST_ATTEMPTS
+
+
+def test_what_fails_with_most_members_is_no_members_fault():
+    answer = answering(*NAMES[:60])
+    found, fault = without_suspects(answer, NAMES, otherwise=lambda _: "kept")
+    assert found == "kept"
+    assert "m000" not in fault
+    assert answer.asked <= 3 * MOST_ATTEMPTS
+
+
+def test_levels_that_one_member_alone_changes_are_said():
+    lone = {"adopted_levels": {ASSIGNMENT_PROTOCOL: 11}, "adopted_epoch": 9}
+    members = [written(start(number=n), f"m{n}") for n in range(2)]
+    members.append(written(start(number=2), "x", native=lone))
+    known = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 101}, epoch=5)
+    answer = assign_group(
+        settings(), members, {"lines": 6}, knowledge=LeaderKnowledge(levels=known)
+    )
+    (warning,) = answer.warnings
+    assert "member x alone" in warning
+    assert f"{ASSIGNMENT_PROTOCOL}=101 becomes {ASSIGNMENT_PROTOCOL}=11" in warning
