@@ -29,6 +29,7 @@ KINDS = {
 }
 _NEEDS = {"add", "release", "config", "strategy", "lose-tag"}
 _ADDED_MAX = 100_000
+_DIGITS_MAX = 9
 _BOUNCE_LAG = 100
 
 
@@ -83,7 +84,8 @@ def _scenario(word: str) -> Scenario:
         if argument:
             raise ConfigError(f"scenario {word}: {kind} takes no argument; leave it out")
         raise ConfigError(f"scenario {word} needs an argument; write {kind}:ARGUMENT, see --help")
-    if kind == "add" and not (argument.isdigit() and 0 < int(argument) <= _ADDED_MAX):
+    is_number = argument.isascii() and argument.isdigit() and len(argument) <= _DIGITS_MAX
+    if kind == "add" and not (is_number and 0 < int(argument) <= _ADDED_MAX):
         raise ConfigError(f"scenario {word}: give a number of clients, 1 to {_ADDED_MAX}")
     if kind == "release":
         _path(argument)

@@ -146,7 +146,18 @@ def test_cross_rack_reads_are_counted_where_clients_are():
 
 @pytest.mark.parametrize(
     "word",
-    ["lose-clients", "add", "add:0", "add:x", "config", "config:no.such=1", "strategy:x", "now:1"],
+    [
+        "lose-clients",
+        "add",
+        "add:0",
+        "add:x",
+        "add:²",
+        "add:" + "1" * 5_000,
+        "config",
+        "config:no.such=1",
+        "strategy:x",
+        "now:1",
+    ],
 )
 def test_scenarios_that_make_no_sense_are_refused(word):
     with pytest.raises(ConfigError):
