@@ -5,10 +5,13 @@ from dataclasses import replace
 import pytest
 
 from assignor import GroupMember, LeaderKnowledge, assign_group
+from assignor.rebalance.leader import placing
+from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.boundary import Bounds, read_member
-from assignor.rebalance.leader.claims import PATIENCE, ClaimMemory, judge_claims
+from assignor.rebalance.leader.claims import PATIENCE, ClaimMemory, Claims, judge_claims
 from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, levels_said
 from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
+from assignor.rebalance.leader.withholding import withhold
 from assignor.topology import plan_tasks
 from encoding import RUNNING, PartitionRange, TaskId, TaskOffsetSums, encode_subscription
 from probing import find_release
@@ -198,3 +201,54 @@ def test_levels_that_one_member_alone_changes_are_said():
     (warning,) = answer.warnings
     assert "member x alone" in warning
     assert f"{ASSIGNMENT_PROTOCOL}=101 becomes {ASSIGNMENT_PROTOCOL}=11" in warning
+
+
+# Withholding, and what is left when nothing else works
+
+
+@pytest.mark.parametrize(("other", "withheld"), [(4, {TASKS[0]}), (None, set())])
+def test_a_later_generation_is_waited_for_unless_the_receiver_does_not_say_its_own(other, withheld):
+    members = [
+        read(claimant("m0", ALL[:1], number=0, generation=5)),
+        read(claimant("m1", ALL[:1], number=1, generation=other)),
+    ]
+    nothing = Claims(by_member={}, ignored={}, memory=ClaimMemory(), warnings=())
+    placement = Placement(active_by_member={"m1": (TASKS[0],)})
+    assert withhold(members, PLAN, placement, claims=nothing, now_ms=0).tasks == withheld
+
+
+def failing(*_, **__):
+    raise OverflowError("always")
+
+
+def test_tasks_that_stay_where_they_ran_stay_with_whom_they_were_given_to(monkeypatch):
+    monkeypatch.setattr(placing, "clients_of", failing)
+    members = [
+        claimant("a", ALL, number=9),
+        claimant("m0", ALL[:3], number=0),
+        claimant("m1", ALL[3:], number=1),
+    ]
+    given = {task: f"m{number // 3}" for number, task in enumerate(TASKS)}
+    memory = ClaimMemory(given=given)
+    answer = assign_group(
+        settings(), members, {"lines": 6}, knowledge=LeaderKnowledge(claims=memory)
+    )
+    assert set(answer.answers["m0"].assignment.active_tasks) == set(TASKS[:3])
+    assert set(answer.answers["m1"].assignment.active_tasks) == set(TASKS[3:])
+
+
+def test_the_leader_does_not_suspect_itself(monkeypatch):
+    real = placing.clients_of
+
+    def fails_of_the_leader(members, *arguments):
+        if any(one.member.member_id == "m0" and not one.unreadable for one in members):
+            raise OverflowError("mine")
+        return real(members, *arguments)
+
+    monkeypatch.setattr(placing, "clients_of", fails_of_the_leader)
+    members = [written(start(number=n), f"m{n}") for n in range(3)]
+    knowledge = LeaderKnowledge(leader_id="m0")
+    answer = assign_group(settings(), members, {"lines": 6}, knowledge=knowledge)
+    assert answer.quarantined == {}
+    assert "OverflowError" in answer.faults[0]
+    assert sorted(t for a in answer.answers.values() for t in a.assignment.active_tasks) == TASKS
