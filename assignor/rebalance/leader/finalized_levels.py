@@ -11,7 +11,7 @@ from functools import lru_cache
 from assignor.rebalance.leader.subscriptions import ReadMember
 from encoding import NativeSubscription, shown
 from probing import Content, LeaderDecision, Release, member_ranges
-from probing.features import UNKNOWN_LEVELS, FeatureError, FinalizedLevels, newest_levels
+from probing.features import UNKNOWN_LEVELS, FeatureError, FinalizedLevels, group_levels
 
 _LISTED = 3
 LONGEST_NAME = 255
@@ -74,7 +74,7 @@ def levels_of_group(
             is_invalid = levels == UNKNOWN_LEVELS and bool(one.native.adopted_levels)
             if is_invalid or levels.epoch > known.epoch:
                 named.setdefault(levels, []).append(member)
-    believed, doubted = [known], named.pop(UNKNOWN_LEVELS, [])
+    doubted, believed = named.pop(UNKNOWN_LEVELS, []), []
     for levels, members in named.items():
         has_second = len({natives[member].client for member in members}) > 1
         if has_second or not any(_lacks(one.native, levels) for one in natives.values()):
@@ -82,7 +82,7 @@ def levels_of_group(
         else:
             doubted += members
     warnings = [_doubt(member, natives[member].native) for member in sorted(doubted)]
-    newest = newest_levels(believed)
+    newest = group_levels(known, believed)
     if known != UNKNOWN_LEVELS and newest.levels != known.levels and len(named[newest]) == 1:
         warnings.append(_changed(named[newest][0], known, newest))
     return GroupLevels(levels=newest, warnings=tuple(warnings))
