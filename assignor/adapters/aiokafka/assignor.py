@@ -25,15 +25,20 @@ from aiokafka.coordinator.protocol import (
 )
 
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess, access_settings
-from assignor.adapters.membership import Cancellable, EmbeddedAssignor, FollowupTimer
+from assignor.adapters.membership import (
+    Cancellable,
+    EmbeddedAssignor,
+    FollowupTimer,
+    readable_metadata,
+    unusable_answer,
+)
 from assignor.errors import ConfigError
 from assignor.rebalance import (
     GroupMember,
     by_topic,
     read_consumer_subscription,
-    safe_consumer_subscription,
 )
-from encoding import DecodeError, TopicPartition, shown
+from encoding import DecodeError, TopicPartition
 
 # aiokafka's generation of a member that fell out of the group.
 _NO_GENERATION = -1
@@ -216,7 +221,12 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
         perform = coordinator._perform_assignment  # noqa: SLF001 as above
 
         async def checked(generation: int, member_id: str, protocol: str, answer: bytes) -> None:
-            why = _unusable(answer, _subscribed(coordinator))
+            decode = ConsumerProtocolMemberAssignment.decode
+            why = (
+                unusable_answer(answer, decode, _subscribed(coordinator))
+                if answer
+                else "the leader sent this member no answer"
+            )
             if why:
                 self._report(why)
                 # Taken by `on_assignment` as an answer that cannot be read, and asked for again.
@@ -225,22 +235,15 @@ class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ign
 
         async def overheard(response: Any) -> Any:
             # aiokafka decodes them unguarded.
-            response.members = [(*one[:-1], _readable(bytes(one[-1]))) for one in response.members]
+            decode = ConsumerProtocolMemberMetadata.decode
+            response.members = [
+                (*one[:-1], readable_metadata(bytes(one[-1]), decode)) for one in response.members
+            ]
             self._joined = {member[0]: member[-1] for member in response.members}
             return await perform(response)
 
         coordinator._on_join_complete = checked  # noqa: SLF001 as above
         coordinator._perform_assignment = overheard  # noqa: SLF001 as above
-
-
-def _readable(metadata: bytes) -> bytes:
-    """A member's metadata as aiokafka decodes it, whatever the member wrote."""
-    safe = safe_consumer_subscription(metadata)
-    try:
-        ConsumerProtocolMemberMetadata.decode(safe)
-    except Exception:  # noqa: BLE001 whatever its decoder raises, the bytes are not usable
-        return safe_consumer_subscription(b"")
-    return safe
 
 
 def _owned(joined: bytes | None) -> tuple[TopicPartition, ...] | None:
@@ -254,21 +257,3 @@ def _owned(joined: bytes | None) -> tuple[TopicPartition, ...] | None:
 def _subscribed(coordinator: Any) -> frozenset[str]:
     subscription = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
     return frozenset(getattr(subscription, "topics", ()))
-
-
-def _unusable(answer: bytes, subscribed: frozenset[str]) -> str:
-    """Why aiokafka cannot take an answer, or nothing."""
-    if not answer:
-        return "the leader sent this member no answer"
-    try:
-        partitions = ConsumerProtocolMemberAssignment.decode(answer).partitions()
-    except Exception as error:  # noqa: BLE001 whatever decoding raises, the bytes are not usable
-        what = shown(f"{type(error).__name__}: {error}")
-        return f"the leader's answer of {len(answer)} bytes is no assignment ({what})"
-    strange = sorted({partition.topic for partition in partitions} - subscribed)
-    if strange:
-        return (
-            f"the leader assigned partitions of {shown(', '.join(strange))}, which this consumer is"
-            " not subscribed to; subscribe all members to topology.source_topics(application_id)"
-        )
-    return ""

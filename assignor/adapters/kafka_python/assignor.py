@@ -23,11 +23,15 @@ from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admi
 from assignor.adapters.kafka_python.wire import (
     group_member,
     owned_entries,
-    readable_metadata,
     to_wire,
 )
-from assignor.adapters.membership import EmbeddedAssignor, FollowupTimer
-from encoding import TopicPartition, shown
+from assignor.adapters.membership import (
+    EmbeddedAssignor,
+    FollowupTimer,
+    readable_metadata,
+    unusable_answer,
+)
+from encoding import TopicPartition
 
 # kafka-python's generation of a member that fell out of the group.
 _NO_GENERATION = -1
@@ -96,7 +100,7 @@ def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
             if waits and is_member and time.monotonic() - since < session_s:
                 return answer
         answer = await join()
-        why = _unusable(answer, _subscribed(coordinator))
+        why = unusable_answer(answer, ConsumerProtocolAssignment.decode, _subscribed(coordinator))
         if why:
             report(why)
             answer = _NO_ANSWER
@@ -114,7 +118,9 @@ def _make_readable(coordinator: Any) -> None:
 
     def perform_readable(leader_id: str, protocol_name: str, members: list[Any]) -> Any:
         for member in members:
-            member.metadata = readable_metadata(bytes(member.metadata or b""))
+            member.metadata = readable_metadata(
+                bytes(member.metadata or b""), ConsumerProtocolSubscription.decode
+            )
         return perform(leader_id, protocol_name, members)
 
     coordinator._perform_assignment = perform_readable  # noqa: SLF001 the client has no hook for it
@@ -124,24 +130,6 @@ def _subscribed(coordinator: Any) -> frozenset[str] | None:
     """Topics of the consumer, or None where that is not known."""
     topics = getattr(getattr(coordinator, "_subscription", None), "subscription", None)
     return None if topics is None else frozenset(topics)
-
-
-def _unusable(answer: bytes, subscribed: frozenset[str] | None) -> str:
-    """Why kafka-python cannot take an answer, or nothing."""
-    try:
-        partitions = ConsumerProtocolAssignment.decode(answer).partitions()
-        strange = {str(partition.topic) for partition in partitions}
-        strange -= strange if subscribed is None else subscribed
-    except Exception as error:  # noqa: BLE001 whatever decoding raises, the bytes are not usable
-        what = shown(f"{type(error).__name__}: {error}")
-        return f"the leader's answer of {len(answer)} bytes is no assignment ({what})"
-    if strange:
-        return (
-            f"the leader assigned partitions of {shown(', '.join(sorted(strange)))}, which this"
-            " consumer is not subscribed to; subscribe all members to"
-            " topology.source_topics(application_id)"
-        )
-    return ""
 
 
 class StreamsAssignor(EmbeddedAssignor, AbstractPartitionAssignor):  # type: ignore[misc] # untyped

@@ -8,7 +8,7 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from assignor.rebalance import GroupMember, MemberAnswer, by_topic, safe_consumer_subscription
+from assignor.rebalance import GroupMember, MemberAnswer, by_topic
 from encoding import TopicPartition
 
 
@@ -25,16 +25,6 @@ def group_member(member: Any) -> GroupMember:
             for partition in entry.partitions
         ),
     )
-
-
-def readable_metadata(data: bytes) -> bytes:
-    """Return a member's metadata as kafka-python decodes it, whatever the member wrote."""
-    safe = safe_consumer_subscription(data)
-    try:
-        ConsumerProtocolSubscription.decode(safe)
-    except Exception:  # noqa: BLE001 whatever its decoder raises, the bytes are not usable
-        return safe_consumer_subscription(b"")
-    return safe
 
 
 def owned_entries(partitions: Iterable[TopicPartition]) -> list[Any]:

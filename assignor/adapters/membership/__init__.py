@@ -1,6 +1,7 @@
 """What the adapters share: one group member beside any client that calls assignors."""
 
 from assignor.adapters.membership.client import ClientPort, Reporting
+from assignor.adapters.membership.client_bytes import readable_metadata, unusable_answer
 from assignor.adapters.membership.embedded import EmbeddedAssignor
 from assignor.adapters.membership.member import SharedAssignor
 from assignor.adapters.membership.options import offered_protocol
@@ -14,4 +15,6 @@ __all__ = [
     "Reporting",
     "SharedAssignor",
     "offered_protocol",
+    "readable_metadata",
+    "unusable_answer",
 ]

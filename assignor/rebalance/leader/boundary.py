@@ -14,7 +14,12 @@ import numpy as np
 
 from assignor.rebalance.blobs import read_subscription
 from assignor.rebalance.endpoints import parse_endpoint
-from assignor.rebalance.leader.subscriptions import GroupMember, ReadMember, native_partitions
+from assignor.rebalance.leader.subscriptions import (
+    UNKNOWN_GENERATION,
+    GroupMember,
+    ReadMember,
+    native_partitions,
+)
 from assignor.rebalance.routing_view import task_sizes
 from assignor.topology import TaskPlan
 from encoding import (
@@ -27,7 +32,6 @@ from encoding import (
 )
 from probing import Release
 
-UNKNOWN_GENERATION = -1
 HIGHEST_EPOCH = 2**62
 """Of a routing view; one that is counted up from here always fits its field."""
 
@@ -85,8 +89,8 @@ def _bounded(member: GroupMember, value: Subscription, bounds: Bounds) -> ReadMe
         believed = _native(value.native, bounds)
         if believed is not value.native:
             value = replace(value, native=believed)
-        listed = native_partitions(believed, bounds.plan)
         owned = member.owned_partitions or ()
+        listed = native_partitions(believed, bounds.plan) if owned else ()
         both = tuple(sorted({*owned} & {*listed}))
         # Of some clients only one of the two lists is seen.
         if owned and listed and not len(both) == len(listed) == len(owned):

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from assignor.rebalance.leader.subscriptions import (
+    UNKNOWN_GENERATION,
     ReadMember,
     owned_by,
     owned_generation,
@@ -24,7 +25,6 @@ PATIENCE = 3
 
 FIRST_BACKOFF_MS = 1_000
 _LISTED = 3
-_UNKNOWN_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ def _losers(
     return [
         one.member.member_id
         for one in members
-        if (one.unreadable and has_owner) or _UNKNOWN_GENERATION < owned_generation(one) < latest
+        if (one.unreadable and has_owner) or UNKNOWN_GENERATION < owned_generation(one) < latest
     ]
 
 

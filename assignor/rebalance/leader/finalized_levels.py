@@ -66,22 +66,22 @@ def levels_of_group(
     """
     if not release.is_native:
         return GroupLevels(levels=UNKNOWN_LEVELS)
-    natives = {one.member.member_id: one for one in read if one.native is not None}
+    natives = _natives(read)
+    client_of = {one.member.member_id: one.client for one in read}
     named: dict[FinalizedLevels, list[str]] = {}
-    for member, one in sorted(natives.items()):
-        if one.native is not None:
-            levels = levels_said(one.native.adopted_levels, one.native.adopted_epoch)
-            is_invalid = levels == UNKNOWN_LEVELS and bool(one.native.adopted_levels)
-            if is_invalid or levels.epoch > known.epoch:
-                named.setdefault(levels, []).append(member)
+    for member, native in natives.items():
+        levels = levels_said(native.adopted_levels, native.adopted_epoch)
+        is_invalid = levels == UNKNOWN_LEVELS and bool(native.adopted_levels)
+        if is_invalid or levels.epoch > known.epoch:
+            named.setdefault(levels, []).append(member)
     doubted, believed = named.pop(UNKNOWN_LEVELS, []), []
     for levels, members in named.items():
-        has_second = len({natives[member].client for member in members}) > 1
-        if has_second or not any(_lacks(one.native, levels) for one in natives.values()):
+        has_second = len({client_of[member] for member in members}) > 1
+        if has_second or not any(_lacks(native, levels) for native in natives.values()):
             believed.append(levels)
         else:
             doubted += members
-    warnings = [_doubt(member, natives[member].native) for member in sorted(doubted)]
+    warnings = [_doubt(member, natives[member]) for member in sorted(doubted)]
     newest = group_levels(known, believed)
     if known != UNKNOWN_LEVELS and newest.levels != known.levels and len(named[newest]) == 1:
         warnings.append(_changed(named[newest][0], known, newest))
@@ -100,20 +100,18 @@ def _changed(member: str, known: FinalizedLevels, newest: FinalizedLevels) -> st
     )
 
 
-def _doubt(member: str, native: NativeSubscription | None) -> str:
-    said = {} if native is None else native.adopted_levels
-    epoch = 0 if native is None else native.adopted_epoch
-    features = ", ".join(map(shown, sorted(said)[:_LISTED]))
+def _doubt(member: str, native: NativeSubscription) -> str:
+    features = ", ".join(map(shown, sorted(native.adopted_levels)[:_LISTED]))
     return (
-        f"member {shown(member)} alone names finalized levels of epoch {epoch} ({features}):"
+        f"member {shown(member)} alone names finalized levels of epoch"
+        f" {native.adopted_epoch} ({features}):"
         " they are ignored; if they are right, let a second process or the leader learn them"
     )
 
 
 def lacking_members(read: Sequence[ReadMember], levels: FinalizedLevels) -> dict[str, str]:
     """Member id -> why it cannot go by the levels: it is told them, and leaves by itself."""
-    natives = {one.member.member_id: one.native for one in read if one.native is not None}
-    found = {member: _lacks(native, levels) for member, native in sorted(natives.items())}
+    found = {member: _lacks(native, levels) for member, native in _natives(read).items()}
     return {member: why for member, why in found.items() if why}
 
 
@@ -128,8 +126,14 @@ def without_tasks(decision: LeaderDecision, members: Collection[str]) -> LeaderD
     return replace(decision, answers=tuple(answers))
 
 
-def _lacks(native: NativeSubscription | None, levels: FinalizedLevels) -> str:
-    if native is None or not native.is_readable:
+def _natives(read: Sequence[ReadMember]) -> dict[str, NativeSubscription]:
+    """What members of ours say, by member id, sorted."""
+    natives = {one.member.member_id: one.native for one in read if one.native is not None}
+    return dict(sorted(natives.items()))
+
+
+def _lacks(native: NativeSubscription, levels: FinalizedLevels) -> str:
+    if not native.is_readable:
         return ""
     for feature, level in sorted(levels.levels.items()):
         lowest, highest = native.feature_ranges.get(feature, (0, 0))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from assignor.config import AssignmentConfig
 from assignor.placement import GroupState, Strategy, TaskAssignment, group_state
 from assignor.rebalance.leader.answer_bytes import Placement
-from assignor.rebalance.leader.boundary import UNKNOWN_GENERATION
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
 from assignor.rebalance.leader.strategy_attempts import (
     NO_FAILURES,
@@ -20,6 +19,7 @@ from assignor.rebalance.leader.strategy_attempts import (
     attempt,
 )
 from assignor.rebalance.leader.subscriptions import (
+    UNKNOWN_GENERATION,
     ReadMember,
     clients_of,
     endpoints_of,

@@ -25,7 +25,7 @@ from probing import (
 )
 from probing.features import ASSIGNMENT_PROTOCOL
 
-_UNKNOWN_GENERATION = -1
+UNKNOWN_GENERATION = -1
 # The lowest latest version of a JVM member that may be cooperative.
 _COOPERATIVE_SINCE = min(
     release.latest_version
@@ -163,7 +163,7 @@ def owned_by(one: ReadMember, plan: TaskPlan) -> tuple[TopicPartition, ...]:
 
 def owned_generation(one: ReadMember) -> int:
     """The generation in which a member got its tasks; -1 where it does not say."""
-    return _UNKNOWN_GENERATION if one.native is None else one.native.owned_generation
+    return UNKNOWN_GENERATION if one.native is None else one.native.owned_generation
 
 
 def previous_standbys(one: ReadMember) -> tuple[TaskId, ...]:

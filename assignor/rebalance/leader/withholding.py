@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assignor.rebalance.leader.answer_bytes import Placement
-from assignor.rebalance.leader.boundary import UNKNOWN_GENERATION
 from assignor.rebalance.leader.claims import Claims
 from assignor.rebalance.leader.subscriptions import (
+    UNKNOWN_GENERATION,
     ReadMember,
     owned_by,
     owned_generation,

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from assignor.adapters.aiokafka.assignor import StreamsAssignor as AioAssignor
-from assignor.adapters.aiokafka.assignor import _readable
 from assignor.adapters.kafka_python.assignor import _make_readable
-from assignor.adapters.kafka_python.wire import readable_metadata
+from assignor.adapters.membership import readable_metadata
 from assignor.rebalance import read_consumer_subscription, safe_consumer_subscription
 from tests.assignor.rebalance.groups import TOPOLOGY
 
@@ -33,8 +32,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("data", HOSTILE)
 def test_bytes_that_cannot_be_decoded_are_a_subscription_without_user_data(data):
-    for readable in (readable_metadata, _readable):
-        read = read_consumer_subscription(readable(data))
+    for client in (ConsumerProtocolSubscription, ConsumerProtocolMemberMetadata):
+        read = read_consumer_subscription(readable_metadata(data, client.decode))
         assert (read.topics, read.user_data) == ((), b"")
 
 
@@ -50,8 +49,8 @@ def test_a_topic_that_no_broker_takes_is_left_out_and_nothing_else():
 
 @given(st.binary(max_size=60) | st.binary(max_size=20).map(lambda tail: GOOD[:20] + tail))
 def test_whatever_a_member_writes_both_clients_decode_it(data):
-    ConsumerProtocolSubscription.decode(readable_metadata(data))
-    ConsumerProtocolMemberMetadata.decode(_readable(data))
+    for client in (ConsumerProtocolSubscription, ConsumerProtocolMemberMetadata):
+        client.decode(readable_metadata(data, client.decode))
 
 
 @pytest.mark.parametrize("data", HOSTILE)
