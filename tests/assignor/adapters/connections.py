@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 from click.testing import CliRunner
@@ -28,23 +28,29 @@ def run(*words):
 
 @contextmanager
 def listener(on_connection):
-    """A server that does to each connection what it is told."""
+    """A server that does to each connection what it is told; the client may leave at any time."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         held = []
 
         def serve():
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                held.append(connection)
-                on_connection(connection)
+            with suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+                    with suppress(OSError):
+                        on_connection(held[-1])
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
+        # Shut down before they are closed: only that wakes a thread that accepts or receives.
+        server.shutdown(socket.SHUT_RDWR)
+        for connection in held:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
         for connection in held:
             connection.close()
+        assert not thread.is_alive()
 
 
 def free_server():

@@ -144,7 +144,10 @@ class Login:
         if self.hangs_up:
             connection.close()
             return
-        unsupported = 0 if self.wanted(connection) in self.mechanisms else UNSUPPORTED_MECHANISM
+        asked = self.receive(connection, SaslHandshakeRequest, 1)
+        if asked is None:
+            return
+        unsupported = 0 if asked.mechanism in self.mechanisms else UNSUPPORTED_MECHANISM
         handshake = SaslHandshakeResponse(error_code=unsupported, mechanisms=list(self.mechanisms))
         self.send(connection, handshake, 1, 1)
         for number, answer in enumerate(self.answers, 2):
@@ -157,9 +160,6 @@ class Login:
             )
             self.send(connection, said, 0, number)
         connection.close()
-
-    def wanted(self, connection):
-        return self.receive(connection, SaslHandshakeRequest, 1).mechanism
 
     def receive(self, connection, kind, version):
         head = connection.recv(4, socket.MSG_WAITALL)
