@@ -15,7 +15,7 @@ class Candidate:
         was_owner: whether it ran the task before.
         lag: LAG_RUNNING, records behind, LAG_UNKNOWN, or None without state.
         is_caught_up: within the acceptable recovery lag.
-        stateful: stateful actives that the answer gives it; `low` to `high` is its thread band.
+        stateful: stateful actives that the answer gives it; `low` to `high` is its band.
         actives: actives of all kinds.
         threads: its capacity.
         active_crossings, standby_crossings: source and changelog partitions of the task that it

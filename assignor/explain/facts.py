@@ -27,6 +27,7 @@ from assignor.placement import (
     target_actives,
     targets,
     thread_bands,
+    with_fresh_stateless,
     with_rack_costs,
 )
 
@@ -97,7 +98,9 @@ def _own_steps(state: GroupState, assignment: TaskAssignment, strategy: str) -> 
     now = target
     if strategy == "high_availability":
         stateful = np.where(state.stateful, target, NOBODY)
-        now = np.where(state.stateful, actives_now(state, stateful, home), target)
+        runs = actives_now(state, stateful, home)
+        target = with_fresh_stateless(state, target, runs)
+        now = np.where(state.stateful, runs, target)
     if (now != assignment.active).any():
         return None
     pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)

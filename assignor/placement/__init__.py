@@ -1,7 +1,13 @@
 """Placement of tasks on clients: group state, bands, standbys, movements, strategies."""
 
 from assignor.placement.actives import homes, target_actives
-from assignor.placement.bands import Bands, place_stateless, quotas, thread_bands
+from assignor.placement.bands import (
+    Bands,
+    place_stateless,
+    quotas,
+    thread_bands,
+    with_fresh_stateless,
+)
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.copies_apart import Spread
 from assignor.placement.final_places import targets, with_rack_costs
@@ -65,5 +71,6 @@ __all__ = [
     "targets",
     "thread_bands",
     "validate",
+    "with_fresh_stateless",
     "with_rack_costs",
 ]

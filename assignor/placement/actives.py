@@ -1,10 +1,14 @@
 """Where stateful active tasks belong in the end: the target, before anything is warmed up.
 
-Every client keeps what it runs up to its thread band. What must move goes along *hot* paths first:
+Every client keeps what it runs up to its band. What must move goes along *hot* paths first:
 from a client that has too many to one that lacks some, over clients that are caught up on the tasks
 handed along, shortest path first, so nothing is restored. The rest goes to copies on their way up,
 then evenly over the subtopologies.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,6 +88,38 @@ def _nearest_copies(state: GroupState, target: IntArray) -> IntArray:
     return np.where(state.capacity() > 0, found, 0).astype(np.int64)
 
 
+@dataclass(slots=True, kw_only=True)
+class _TieBreak:
+    """Which of several clients takes a task: the one with the least of its subtopology."""
+
+    subtopology: list[int]
+    threads: list[int]
+    held: dict[tuple[int, int], int]
+
+    @classmethod
+    def of(cls, state: GroupState, target: IntArray) -> "_TieBreak":
+        """With the tasks that are placed already counted."""
+        placed = np.flatnonzero(target != NOBODY)
+        pairs = np.stack([state.subtopology[placed], target[placed]], axis=1)
+        names, counts = np.unique(pairs, axis=0, return_counts=True)
+        held = dict(zip(map(tuple, names.tolist()), counts.tolist(), strict=True))
+        return cls(
+            subtopology=state.subtopology.tolist(), threads=state.capacity().tolist(), held=held
+        )
+
+    def choose(self, task: int, able: Sequence[int], room: Sequence[int]) -> int:
+        """The client that takes the task; counted as held from now on."""
+        sub, threads = self.subtopology[task], self.threads
+
+        def load(client: int) -> tuple[float, float, int]:
+            held = self.held.get((sub, client), 0)
+            return (held / threads[client], -room[client] / threads[client], client)
+
+        client = min(able, key=load) if len(able) > 1 else able[0]
+        self.held[sub, client] = self.held.get((sub, client), 0) + 1
+        return client
+
+
 def _place_on_partial_copies(state: GroupState, target: IntArray, room: IntArray) -> None:
     """Tasks that are homeless or too many go to a copy on its way up, the nearest one first.
 
@@ -98,12 +134,24 @@ def _place_on_partial_copies(state: GroupState, target: IntArray, room: IntArray
     useful &= state.is_caught_up() | ~state.starts_anywhere()[task]
     where = np.flatnonzero(useful)
     keys = (state.copy_client[where], task[where], state.copy_lag[where], giver[where] != NOBODY)
-    for index in where[np.lexsort(keys)].tolist():
-        one, client = int(task[index]), int(state.copy_client[index])
+    where = where[np.lexsort(keys)]
+    of_row, lags = task[where], state.copy_lag[where]
+    # Copies of a task that are as near as each other follow one another.
+    is_first = (np.diff(of_row, prepend=-1) != 0) | (np.diff(lags, prepend=-2) != 0)
+    starts = [*np.flatnonzero(is_first).tolist(), len(where)]
+    tasks, clients = of_row.tolist(), state.copy_client[where].tolist()
+    room_left, givers, ties = room.tolist(), giver[where].tolist(), _TieBreak.of(state, target)
+    for start, end in pairwise(starts):
+        one = tasks[start]
         old = int(target[one])
-        if room[client] <= 0 or (old != giver[index]) or (old != NOBODY and room[old] >= 0):
+        if old != givers[start] or (old != NOBODY and room_left[old] >= 0):
             continue
+        able = [client for client in clients[start:end] if room_left[client] > 0]
+        if not able:
+            continue
+        client = ties.choose(one, able, room_left)
         target[one] = client
-        room[client] -= 1
+        room_left[client] -= 1
         if old != NOBODY:
-            room[old] += 1
+            room_left[old] += 1
+    room[:] = room_left

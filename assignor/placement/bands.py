@@ -1,8 +1,9 @@
 """How many tasks each client may hold, and tasks dealt evenly into that room.
 
-A *thread band* is threads x floor .. threads x ceil of tasks per thread: inside it the threads of
-all clients differ by at most one task, and a client with many threads may hold anything in between,
-so that owners keep more than one fixed number would let them.
+A client's *band* is its proportional share of the tasks, tasks x its threads / all threads, rounded
+down and up. Threads of all clients then differ by at most one task, and no client holds more
+memory, disk and network than its threads stand for: a second client like the first one gets half
+of the tasks, even where every thread of the first has one task only.
 """
 
 import heapq
@@ -24,7 +25,7 @@ class Bands:
 
 
 def thread_bands(capacity: IntArray, total: int, at_least: IntArray | None = None) -> Bands:
-    """Bands for `total` tasks over `capacity` threads.
+    """Each client's share of `total` tasks, by its threads, rounded down and up.
 
     Args:
         capacity: int [C], threads, one of them above 0.
@@ -32,8 +33,8 @@ def thread_bands(capacity: IntArray, total: int, at_least: IntArray | None = Non
         at_least: int [C], tasks that are placed already and count in `total`.
     """
     threads = int(capacity.sum())
-    low = capacity * (total // threads)
-    high = capacity * -(-total // threads)
+    low = capacity * total // threads
+    high = -(-capacity * total // threads)
     if at_least is None:
         return Bands(low=low, high=high)
     raised = np.maximum(low, at_least)
@@ -46,11 +47,11 @@ def thread_bands(capacity: IntArray, total: int, at_least: IntArray | None = Non
 def quotas(
     wanted: IntArray, capacity: IntArray, total: int, *, at_least: IntArray | None = None
 ) -> IntArray:
-    """Tasks per client: inside the thread bands, as near to `wanted` as possible, sum `total`.
+    """Tasks per client: inside the bands, as near to `wanted` as possible, sum `total`.
 
     Args:
         wanted: int [C], tasks that each client would like to keep.
-        capacity: int [C], threads; the bands are capacity x floor and ceil of total / sum.
+        capacity: int [C], threads; the bands are `thread_bands`.
         total: tasks to hand out.
         at_least: int [C], tasks placed already, a lower bound for each client.
     """
@@ -193,6 +194,38 @@ def place_stateless(state: GroupState, active: IntArray) -> None:
     only_stateless = np.where(state.stateful, NOBODY, active)
     fill(state, rest.tolist(), only_stateless, room, capacity)
     active[tasks] = only_stateless[tasks]
+
+
+def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> IntArray:
+    """Int [T]: `target`, with the stateless tasks that nobody ran placed where the least runs now.
+
+    `place_stateless` counts stateful tasks where they belong in the end; while they still warm up
+    there, the clients that they are about to leave would get more than their share of what starts.
+    Under a rack strategy stateless tasks stay where they cost least, whatever runs beside them.
+
+    Args:
+        state: the group.
+        target: int [T], where tasks belong; stateless ones included.
+        now: int [T], who runs each stateful task in this rebalance.
+    """
+    has_racks = state.config.rack_aware_assignment_strategy != "none"
+    has_owner = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
+    fresh = np.flatnonzero(~state.stateful & ~has_owner)
+    if has_racks or not len(fresh) or np.array_equal(target[state.stateful], now[state.stateful]):
+        return target
+    runs = np.where(state.stateful, now, target)
+    runs[fresh] = NOBODY
+    if state.weights is not None:
+        nowhere = np.full(len(runs), NOBODY, dtype=np.int64)
+        runs[fresh] = weighted_target(state, fresh, nowhere, runs, state.weights)
+    else:
+        capacity = state.capacity()
+        count = np.bincount(runs[runs != NOBODY], minlength=len(capacity)).astype(np.int64)
+        room = quotas(count, capacity, len(runs), at_least=count) - count
+        only_stateless = np.where(state.stateful, NOBODY, runs)
+        fill(state, fresh.tolist(), only_stateless, room, capacity)
+        runs = only_stateless
+    return np.where(state.stateful, target, runs)
 
 
 def keep_owners(state: GroupState, owner: IntArray) -> IntArray:

@@ -8,7 +8,7 @@ that: here what runs well stays.
 import numpy as np
 
 from assignor.placement.actives import homes
-from assignor.placement.bands import keep_owners
+from assignor.placement.bands import keep_owners, with_fresh_stateless
 from assignor.placement.final_places import targets, with_rack_costs
 from assignor.placement.movements import actives_now, settle
 from assignor.placement.standbys import target_standbys
@@ -21,6 +21,7 @@ def high_availability(state: GroupState) -> TaskAssignment:
     target, standbys = targets(state, evens_out=True)
     stateful_target = np.where(state.stateful, target, NOBODY)
     now = actives_now(state, stateful_target, homes(state))
+    target = with_fresh_stateless(state, target, now)
     return settle(state, target=target, now=now, standbys=standbys)
 
 

@@ -46,7 +46,7 @@ def oracles(board):
         board.row(
             figure, goal, "holds" if done.returncode == 0 else "fails", good=not done.returncode
         )
-    restores, least, groups = compare(range(GROUPS))
+    restores, least, groups, _ = compare(range(GROUPS))
     ratio = restores / least
     figure = f"restores over CP-SAT's least, {groups} small groups"
     board.row(figure, "<= 1.05", ratio, good=ratio <= 1.05)

@@ -1,8 +1,8 @@
 """The least restores that any placement needs, by CP-SAT: an oracle for small groups.
 
-It knows the bands that `high_availability` keeps: stateful actives, and all copies, differ by at
-most one a thread. Everything else is free, also what `high_availability` promises beyond that, so
-the oracle may be below what can be had without starting anything cold.
+It knows the bands that `high_availability` keeps: each client's share, rounded down or up, of the
+stateful actives and of all copies. Everything else is free, also what `high_availability` promises
+beyond that, so the oracle may be below what can be had without starting anything cold.
 """
 
 import random
@@ -109,14 +109,35 @@ def _give(rng, clients, task, replicas):
         )
 
 
+def is_level(state, assignment):
+    """Whether every client holds its share of all copies; actives are placed first and may bar it.
+
+    A client that runs a task cannot also take the standby that it lacks for its share.
+    """
+    copies = np.bincount(assignment.standby_table()[:, 1], minlength=len(state.clients))
+    copies += np.bincount(assignment.active[state.stateful], minlength=len(state.clients))
+    bands = thread_bands(state.capacity(), int(copies.sum()))
+    return bool((copies >= bands.low).all() and (copies <= bands.high).all())
+
+
 def compare(seeds):
-    """(our restores until settled, least restores, groups) over the groups that fit the bands."""
-    ours = least = groups = 0
+    """What we restore against the least there is, over groups that fit the bands.
+
+    Returns:
+        (our restores until settled, least restores, groups, groups left out since ours end beside
+        the bands of copies, which may save restores).
+    """
+    ours = least = groups = beside = 0
     for seed in seeds:
         state = small_group(seed)
         best = least_restores(state)
-        if best is not None:
-            least += best
-            ours += totals(list(play(state, high_availability)))["restores"]
-            groups += 1
-    return ours, least, groups
+        if best is None:
+            continue
+        rounds = list(play(state, high_availability))
+        if not is_level(rounds[-1].state, rounds[-1].assignment):
+            beside += 1
+            continue
+        least += best
+        ours += totals(rounds)["restores"]
+        groups += 1
+    return ours, least, groups, beside

@@ -14,7 +14,7 @@ from assignor.rebalance.leader.record_budget import (
 )
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
 from assignor.rebalance.leader.subscriptions import GroupMember
-from assignor.rebalance.leader.threads import assign_threads
+from assignor.rebalance.leader.threads import assign_actives, assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
@@ -28,6 +28,7 @@ __all__ = [
     "LeaderSettings",
     "MemberAnswer",
     "MemberBytes",
+    "assign_actives",
     "assign_group",
     "assign_threads",
     "fit_group",

@@ -26,7 +26,7 @@ from assignor.rebalance.leader.subscriptions import (
     previous_standbys,
     previous_tasks,
 )
-from assignor.rebalance.leader.threads import assign_threads
+from assignor.rebalance.leader.threads import assign_actives, assign_threads
 from assignor.topology import SubtopologyWaits, TaskPlan
 from encoding import TaskId, TopicPartition, shown
 from probing import Content
@@ -220,9 +220,11 @@ def _by_thread(
     members_by_client: dict[str, list[ReadMember]] = {}
     for one in read:
         members_by_client.setdefault(one.client, []).append(one)
-    actives: list[list[TaskId]] = [[] for _ in state.clients]
-    for task, number in zip(state.tasks, assignment.active.tolist(), strict=True):
-        actives[number].append(task)
+    stateful: list[list[TaskId]] = [[] for _ in state.clients]
+    stateless: list[list[TaskId]] = [[] for _ in state.clients]
+    kinds = state.stateful.tolist()
+    for task, number, kind in zip(state.tasks, assignment.active.tolist(), kinds, strict=True):
+        (stateful if kind else stateless)[number].append(task)
     copies: list[list[TaskId]] = [[] for _ in state.clients]
     for index, number in assignment.standbys:
         copies[number].append(state.tasks[index])
@@ -240,7 +242,9 @@ def _by_thread(
             previous = previous_tasks(one, plan.task_by_partition)
             ran |= dict.fromkeys(previous - claims.ignored.get(name, set()), name)
             held |= dict.fromkeys(previous_standbys(one), name)
-        active |= assign_threads(actives[number], threads=names, owner_by_task=ran)
+        active |= assign_actives(
+            stateful[number], stateless[number], threads=names, owner_by_task=ran
+        )
         load = {name: len(active[name]) for name in names}
         dealt = assign_threads(
             copies[number], threads=names, owner_by_task=held, load_by_thread=load

@@ -1,7 +1,8 @@
 """A client's tasks, dealt to its threads.
 
-Every thread is one member of the group. Threads end with counts that differ by at most one, and
-keep as many of their own tasks as that allows; O(M log M) for M tasks.
+Every thread is one member of the group. Threads end with counts that differ by at most one, of
+stateful tasks and of all active tasks, and keep as many of their own tasks as that allows;
+O(M log M) for M tasks.
 """
 
 from collections import defaultdict
@@ -56,6 +57,33 @@ def assign_threads(
             room[name] -= 1
             mine[name].append(next(places))
     return {name: _taken(ordered, sorted(own)) for name, own in mine.items()}
+
+
+def assign_actives(
+    stateful: Iterable[TaskId],
+    stateless: Iterable[TaskId],
+    *,
+    threads: Sequence[str],
+    owner_by_task: Mapping[TaskId, str],
+) -> dict[str, tuple[TaskId, ...]]:
+    """Deal a client's active tasks to its threads: state is level, and so is all that they run.
+
+    Args:
+        stateful: the client's active tasks with state.
+        stateless: its other active tasks.
+        threads: names of its threads (member ids); not empty when there are tasks.
+        owner_by_task: thread that ran a task before; others than `threads` do not count.
+
+    Returns:
+        thread -> its tasks, sorted; every thread has an entry.
+    """
+    dealt = assign_threads(stateful, threads=threads, owner_by_task=owner_by_task)
+    others = list(stateless)
+    if not others:
+        return dealt
+    load = {name: len(tasks) for name, tasks in dealt.items()}
+    rest = assign_threads(others, threads=threads, owner_by_task=owner_by_task, load_by_thread=load)
+    return {name: tuple(_in_order([*tasks, *rest[name]])) for name, tasks in dealt.items()}
 
 
 def _taken(ordered: Sequence[TaskId], places: Sequence[int]) -> tuple[TaskId, ...]:

@@ -63,7 +63,7 @@ def test_numbers_in_sentences_are_those_of_the_group(seed):
             count, low, high = map(int, within.groups())
             own = int(state.capacity()[answer.active[task]])
             assert count == now[answer.active[task]]
-            assert (low, high) == (own * (total // threads), own * -(-total // threads))
+            assert (low, high) == (own * total // threads, -(-own * total // threads))
             assert low <= count <= high
         for name, lag in re.findall(r"(c\d) is at lag ([\d,]+)", why):
             assert dict(state.copies(task))[state.clients.index(name)] == int(lag.replace(",", ""))

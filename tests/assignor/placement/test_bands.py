@@ -1,5 +1,8 @@
 """Quotas, fair dealing, and who leaves."""
 
+from fractions import Fraction
+from math import ceil, floor
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,12 +42,21 @@ def test_quotas_keep_what_is_placed_already_and_add_up(given_clients, more):
     assert (quota >= placed).all()
 
 
-def test_a_big_client_keeps_anything_inside_its_band():
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8).filter(any), st.integers(0, 200))
+def test_a_band_is_the_proportional_share_rounded_down_and_up(threads, total):
+    bands = thread_bands(np.array(threads), total)
+    for own, low, high in zip(threads, bands.low.tolist(), bands.high.tolist(), strict=True):
+        share = Fraction(total * own, sum(threads))
+        assert (low, high) == (floor(share), ceil(share))
+    assert int(bands.low.sum()) <= total <= int(bands.high.sum())
+
+
+def test_a_big_client_holds_its_share_and_no_more():
     capacity = np.array([4, 4, 1])
-    # 78 tasks on 9 threads: bands of 32..36 and 8..9.
-    assert quotas(np.array([36, 32, 10]), capacity, 78).tolist() == [36, 33, 9]
+    # 78 tasks on 9 threads: shares of 34.7 and 8.7.
+    assert quotas(np.array([36, 32, 10]), capacity, 78).tolist() == [35, 34, 9]
     bands = thread_bands(capacity, 78)
-    assert (bands.low.tolist(), bands.high.tolist()) == ([32, 32, 8], [36, 36, 9])
+    assert (bands.low.tolist(), bands.high.tolist()) == ([34, 34, 8], [35, 35, 9])
 
 
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=8), st.integers(1, 4))

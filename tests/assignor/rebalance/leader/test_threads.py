@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignor.rebalance import assign_threads
+from assignor.rebalance.leader import assign_actives
 from encoding import TaskId
 
 TASKS = [TaskId(s, p) for s in range(3) for p in range(6)]
@@ -57,3 +58,25 @@ def test_threads_keep_as_many_tasks_as_level_counts_allow():
     floor, spare = divmod(len(TASKS), len(names))
     kept = sum(owners[task] == name for name, own in result.items() for task in own)
     assert kept == sum(min(h, floor) for h in held) + min(spare, sum(h > floor for h in held))
+
+
+@given(
+    stateful=st.sets(st.sampled_from(TASKS)),
+    threads=st.integers(1, 5),
+    owners=st.lists(st.integers(0, 6), min_size=len(TASKS), max_size=len(TASKS)),
+)
+def test_state_is_level_on_the_threads_and_so_is_all_that_they_run(stateful, threads, owners):
+    owner_by_task = {task: f"t{owners[i]}" for i, task in enumerate(TASKS)}
+    dealt = assign_actives(
+        stateful,
+        set(TASKS) - stateful,
+        threads=[f"t{i}" for i in range(threads)],
+        owner_by_task=owner_by_task,
+    )
+    assert sorted(task for own in dealt.values() for task in own) == sorted(TASKS)
+    assert all(list(own) == sorted(own) for own in dealt.values())
+    for counts in (
+        [len(own) for own in dealt.values()],
+        [len(stateful.intersection(own)) for own in dealt.values()],
+    ):
+        assert max(counts) <= min(counts) + 1
