@@ -86,7 +86,9 @@ def final(state, assignment):
         for values in tags:
             distinct = len(set(values.values()))
             tag_short += max(0, min(1 + wanted, distinct) - len({values[c] for c in held}))
+    bands = thread_bands(state.capacity(), int(count.sum()))
     return {
+        "above_share": int(np.maximum(count - bands.high, 0).sum()),
         "stateful_thread_diff": int(spread[0].max() - spread[1].min()),
         "active_cross_rack": sum(
             facts.crossed(state.partition_racks, t, c) for t, c in enumerate(facts.active)
