@@ -254,12 +254,24 @@ class Facts:
         return bool(self.caught_up(task)) or bool(anywhere)
 
     def to_restore(self, task: int, client: int) -> int:
-        """Records that the client has to read before it has all of the task's state."""
+        """Records that the client has to read before it has the task's state; 0 if not known."""
+        lag = self._distance(task, client)
+        return 0 if lag == LAG_UNKNOWN else max(lag, 0)
+
+    def said_restore(self, task: int, client: int) -> str:
+        """The same in words."""
+        lag = self._distance(task, client)
+        how_many = "an unknown number of" if lag == LAG_UNKNOWN else f"{max(lag, 0):,}"
+        return f"{how_many} records to restore"
+
+    def said_end(self, task: int) -> str:
+        """How many records all of the task's state is, in words."""
+        end = self._ends[task]
+        return "an unknown number of records" if end == LAG_UNKNOWN else f"{end:,} records"
+
+    def _distance(self, task: int, client: int) -> int:
         lag = self.lag(task, client)
-        end = int(self.state.end_offset_sums[task])
-        if lag is None or lag == LAG_UNKNOWN:
-            return 0 if end == LAG_UNKNOWN else end
-        return max(lag, 0)
+        return self._ends[task] if lag is None or lag == LAG_UNKNOWN else lag
 
     def said_lag(self, task: int, client: int) -> str:
         """The lag in words: running, unknown, a number, or no state."""

@@ -122,7 +122,7 @@ def test_fingerprint_tells_members_topology_and_lags_apart():
 
 
 def test_small_group_is_placed_at_once(store):
-    offloaded = OffloadedPlans(store, group="orders", tasks_at_least=7)
+    offloaded = OffloadedPlans(store, group="orders", tasks_at_least=7, strategy=sticky)
     answer = offloaded(state("aaaaaa"))
     assert np.bincount(answer.active).tolist() == [2, 2, 2]
     assert store.read_snapshot("orders") is None
