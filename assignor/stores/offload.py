@@ -80,7 +80,7 @@ REFUSALS = (
     _Row(
         name="not valid",
         holds=lambda state, plan, _: bool(validate(state, plan.assignment)),
-        why=lambda state, plan: validate(state, plan.assignment)[0],
+        why=lambda state, plan: validate(state, plan.assignment)[0].message,
     ),
     _Row(
         name="stale",

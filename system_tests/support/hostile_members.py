@@ -18,7 +18,6 @@ from kafka.protocol.consumer.metadata import (
 
 from assignor import (
     MemberIdentity,
-    Observation,
     StreamsMember,
     TasksListener,
     Topology,
@@ -26,6 +25,7 @@ from assignor import (
 )
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.wire import owned_entries
+from assignor.observe import Observation
 from encoding import (
     RUNNING,
     DecodeError,
