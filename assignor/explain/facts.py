@@ -16,6 +16,7 @@ from assignor.placement import (
     LAG_UNKNOWN,
     NOBODY,
     Bands,
+    FloatArray,
     GroupState,
     IntArray,
     RacksByTask,
@@ -28,6 +29,7 @@ from assignor.placement import (
     targets,
     thread_bands,
     with_rack_costs,
+    work_of,
 )
 
 # Strategies whose steps are taken again, with their own rack costs: traffic and non-overlap.
@@ -184,6 +186,11 @@ class Facts:
     def actives_now(self) -> IntArray:
         """Int [C]: tasks of all kinds that the answer gives each client."""
         return np.bincount(self.assignment.active, minlength=len(self.threads))
+
+    @cached_property
+    def work_now(self) -> FloatArray:
+        """Float [C]: work of the active tasks that the answer gives each client, see `work_of`."""
+        return work_of(self.state, self.assignment.active)
 
     @cached_property
     def held_in_the_end(self) -> IntArray:

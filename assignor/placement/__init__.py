@@ -21,6 +21,7 @@ from assignor.placement.state import (
     NOBODY,
     BoolArray,
     ClientInput,
+    FloatArray,
     GroupState,
     IntArray,
     RacksByTask,
@@ -45,6 +46,7 @@ from assignor.placement.validation import (
     sentences,
     validate,
 )
+from assignor.placement.weights import busiest, work_of
 
 __all__ = [
     "LAG_RUNNING",
@@ -56,6 +58,7 @@ __all__ = [
     "BoolArray",
     "ClientInput",
     "ClientTasks",
+    "FloatArray",
     "GroupState",
     "IntArray",
     "InvalidAssignment",
@@ -67,6 +70,7 @@ __all__ = [
     "Violation",
     "actives_now",
     "assignment_from",
+    "busiest",
     "by_client",
     "by_task",
     "client_inputs",
@@ -93,4 +97,5 @@ __all__ = [
     "thread_bands",
     "validate",
     "with_rack_costs",
+    "work_of",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
-from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state
+from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state, work_of
 from assignor.problems.schedule import Schedule, read_schedule
 from assignor.problems.values import (
     Json,
@@ -301,6 +301,9 @@ def result_of(
         "probing": assignment.followup,
         "clients": dict(zip(state.clients, clients, strict=True)),
     }
+    if state.weights is not None:
+        work = work_of(state, assignment.active).round(3).tolist()
+        answer["work"] = dict(zip(state.clients, work, strict=True))
     warnings = [*state.warnings, *assignment.warnings]
     if warnings:
         answer["warnings"] = warnings
