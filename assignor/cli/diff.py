@@ -195,6 +195,7 @@ def _as_json(label: str, facts: Facts) -> dict[str, Any]:
             **asdict(found.counts),
             "stay": found.stay,
             "restored_records": found.restored_records,
+            **({"unknown_restores": found.unknown_restores} if found.unknown_restores else {}),
         },
         **_work_json(facts.state, facts.assignment),
         "groups": [
@@ -221,12 +222,13 @@ def _print(label: str, facts: Facts, *, show_all: bool) -> None:
     console, found, state = text_console(), diff_of(facts), facts.state
     head = f"{label or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients"
     console.print(Sentence(head, style="bold"))
-    counts = found.counts
+    counts, unknown = found.counts, found.unknown_restores
+    also = f", and an unknown number for {unknown} of the copies" if unknown else ""
     console.print(
         Text(
             f"kept {found.stay}, hand-offs {counts.handoffs}, take-overs {counts.takeovers}, "
             f"stateless moves {counts.stateless_moves}, restores {counts.restores}, "
-            f"records to restore {found.restored_records:,}"
+            f"records to restore {found.restored_records:,}{also}"
         )
     )
     if state.weights is not None:

@@ -262,23 +262,24 @@ class Facts:
 
     def to_restore(self, task: int, client: int) -> int:
         """Records that the client has to read before it has the task's state; 0 if not known."""
-        lag = self._distance(task, client)
-        return 0 if lag == LAG_UNKNOWN else max(lag, 0)
+        return self.lacks(task, client) or 0
+
+    def lacks(self, task: int, client: int) -> int | None:
+        """The same; None where it is not known."""
+        lag = self.lag(task, client)
+        lag = self._ends[task] if lag is None or lag == LAG_UNKNOWN else lag
+        return None if lag == LAG_UNKNOWN else max(lag, 0)
 
     def said_restore(self, task: int, client: int) -> str:
         """The same in words."""
-        lag = self._distance(task, client)
-        how_many = "an unknown number of" if lag == LAG_UNKNOWN else f"{max(lag, 0):,}"
+        lacks = self.lacks(task, client)
+        how_many = "an unknown number of" if lacks is None else f"{lacks:,}"
         return f"{how_many} records to restore"
 
     def said_end(self, task: int) -> str:
         """How many records all of the task's state is, in words."""
         end = self._ends[task]
         return "an unknown number of records" if end == LAG_UNKNOWN else f"{end:,} records"
-
-    def _distance(self, task: int, client: int) -> int:
-        lag = self.lag(task, client)
-        return self._ends[task] if lag is None or lag == LAG_UNKNOWN else lag
 
     def said_lag(self, task: int, client: int) -> str:
         """The lag in words: running, unknown, a number, or no state."""
