@@ -5,7 +5,7 @@ RebalanceError                 encoding: never raised itself
 + TopologyError                ours: the topology cannot be built this way
 + ConfigError                  ours: an unknown setting, or a value out of range
 + TaskAssignmentError          no valid assignment exists
-  - MissingSourceTopic         topics that nobody has created
+  - MissingSourceTopic         source topics whose partition count is not known; for queries only
   - CopartitionMismatch        topics joined with each other differ in their partition counts
   - PartitionCountUnknown      the count of a repartition topic cannot be derived
   - LeaderRefused              the group's versions leave this leader no answer (KIP-268)
@@ -31,7 +31,10 @@ class TaskAssignmentError(RebalanceError):
 
 
 class MissingSourceTopic(TaskAssignmentError):
-    """Source topics do not exist (AssignorError 1 on the wire).
+    """The partition count of source topics is not known, so a key cannot be looked up.
+
+    No leader of ours raises it: subtopologies of such a topic wait, the others run, and the answers
+    carry error 0. Leaders of Kafka Streams answer the whole group with AssignorError 1.
 
     Attributes:
         topics: the missing topics, sorted.

@@ -1,6 +1,15 @@
 """Place tasks without any client library: a topology, three clients, one of them new."""
 
-from assignor import AssignmentConfig, ClientInput, Topology, group_state, plan_tasks, sticky
+from assignor import (
+    AssignmentConfig,
+    ClientInput,
+    TaskId,
+    Topology,
+    group_state,
+    high_availability,
+    plan_tasks,
+)
+from assignor.placement import LAG_RUNNING
 
 topology = (
     Topology()
@@ -12,19 +21,24 @@ topology = (
 )
 plan = plan_tasks(topology.subtopologies("shop"), {"orders": 6, "customers": 6})
 tasks = list(plan.partitions_by_task)
+
+
+def running(process_id: str, own: list[TaskId]) -> ClientInput:
+    """A client that runs these tasks and has their state."""
+    return ClientInput(
+        process_id=process_id, active_tasks=frozenset(own), lags=dict.fromkeys(own, LAG_RUNNING)
+    )
+
+
 state = group_state(
     tasks=tasks,
     stateful_tasks=plan.stateful_tasks,
-    clients=[
-        ClientInput(process_id="a", active_tasks=frozenset(tasks[:3])),
-        ClientInput(process_id="b", active_tasks=frozenset(tasks[3:])),
-        ClientInput(process_id="new"),
-    ],
+    clients=[running("a", tasks[:3]), running("b", tasks[3:]), ClientInput(process_id="new")],
     config=AssignmentConfig(num_standby_replicas=1),
+    end_offset_sums=dict.fromkeys(tasks, 250_000),
 )
-assignment = sticky(state)
+assignment = high_availability(state)
 for index, task in enumerate(state.tasks):
     client = state.clients[assignment.active[index]]
-    moved = " (moved)" if assignment.active[index] != state.owner[index] else ""
     copies = [state.clients[c] for t, c in assignment.standbys if t == index]
-    print(f"task {task}: active on {client}{moved}, standby on {', '.join(copies)}")
+    print(f"task {task}: active on {client}, copies on {', '.join(copies)}")

@@ -11,6 +11,7 @@ import click
 from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
+from assignor.cli.assign.text import work_line
 from assignor.cli.explain import shortener
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
@@ -25,7 +26,7 @@ from assignor.cli.toolkit.options import (
 from assignor.cli.toolkit.text import Sentence, text_console
 from assignor.errors import ConfigError
 from assignor.explain import Facts, Move, answer_of, diff_of, facts_of, joined, regrouped
-from assignor.placement import NOBODY, STRATEGIES, GroupState, TaskAssignment, run_strategy
+from assignor.placement import NOBODY, STRATEGIES, GroupState, TaskAssignment, run_strategy, work_of
 from assignor.problems import parse_problem, read_problem
 from encoding import RebalanceError
 
@@ -177,6 +178,15 @@ def _client(facts: Facts, client: int) -> str | None:
     return None if client == NOBODY else facts.state.clients[client]
 
 
+def _work_json(state: GroupState, answer: TaskAssignment) -> dict[str, Any]:
+    """The work of each client before and after; nothing where tasks have no weights."""
+    if state.weights is None:
+        return {}
+    places = {"before": state.owner, "after": answer.active}
+    work = {when: work_of(state, active).round(3).tolist() for when, active in places.items()}
+    return {"work": {when: dict(zip(state.clients, work[when], strict=True)) for when in work}}
+
+
 def _as_json(label: str, facts: Facts) -> dict[str, Any]:
     found = diff_of(facts)
     return {
@@ -185,7 +195,9 @@ def _as_json(label: str, facts: Facts) -> dict[str, Any]:
             **asdict(found.counts),
             "stay": found.stay,
             "restored_records": found.restored_records,
+            **({"unknown_restores": found.unknown_restores} if found.unknown_restores else {}),
         },
+        **_work_json(facts.state, facts.assignment),
         "groups": [
             {"kind": kind, "rule": rule, "count": len(moves)}
             for kind, rule, moves in found.groups()
@@ -210,14 +222,18 @@ def _print(label: str, facts: Facts, *, show_all: bool) -> None:
     console, found, state = text_console(), diff_of(facts), facts.state
     head = f"{label or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients"
     console.print(Sentence(head, style="bold"))
-    counts = found.counts
+    counts, unknown = found.counts, found.unknown_restores
+    also = f", and an unknown number for {unknown} of the copies" if unknown else ""
     console.print(
         Text(
             f"kept {found.stay}, hand-offs {counts.handoffs}, take-overs {counts.takeovers}, "
             f"stateless moves {counts.stateless_moves}, restores {counts.restores}, "
-            f"records to restore {found.restored_records:,}"
+            f"records to restore {found.restored_records:,}{also}"
         )
     )
+    if state.weights is not None:
+        console.print(Sentence(f"before: {work_line(state, state.owner)}"))
+        console.print(Sentence(f"after: {work_line(state, facts.assignment.active)}"))
     last = ""
     for kind, rule, moves in found.groups():
         if kind != last:

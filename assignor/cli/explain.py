@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from assignor.cli.assign.command import chosen_strategy, given_settings, problem_lines
-from assignor.cli.assign.text import short_id
+from assignor.cli.assign.text import short_id, work_line
 from assignor.cli.toolkit.commands import Command
 from assignor.cli.toolkit.exit_status import BadInput, say
 from assignor.cli.toolkit.options import (
@@ -197,6 +197,7 @@ def _candidate_json(facts: Facts, one: Candidate) -> dict[str, Any]:
         "band": [one.low, one.high],
         "actives": one.actives,
         "threads": one.threads,
+        **({} if facts.state.weights is None else {"work": round(one.work, 3)}),
         "rack": facts.state.racks[one.client],
         "tags": dict(facts.state.tags[one.client]),
         "cross_rack_sources": one.active_crossings,
@@ -268,7 +269,9 @@ def _candidate_table(facts: Facts, task: int) -> TextTable:
     has_racks = state.config.rack_aware_assignment_strategy != "none" and any(state.racks)
     tags = state.config.rack_aware_assignment_tags
     table.add_column("candidate", no_wrap=True)
-    for column in ("lag", "stateful" if stateful else "tasks", *["band"] * stateful):
+    is_weighted = state.weights is not None
+    work_columns = ("work", "work a thread") if is_weighted else ()
+    for column in ("lag", "stateful" if stateful else "tasks", *["band"] * stateful, *work_columns):
         table.add_column(column, justify="right")
     for column in ("cross-rack", *["changelogs"] * stateful) if has_racks else ():
         table.add_column(column, justify="right")
@@ -280,6 +283,7 @@ def _candidate_table(facts: Facts, task: int) -> TextTable:
         roles.append("target" if one.is_target and one.role != "active" else "")
         band = str(one.low) if one.low == one.high else f"{one.low}-{one.high}"
         loads = [str(one.stateful), band] if stateful else [str(one.actives)]
+        loads += [f"{one.work:.1f}", f"{one.work / max(1, one.threads):.1f}"] * is_weighted
         racks = [str(one.active_crossings), *[str(one.standby_crossings)] * stateful]
         table.add_row(
             facts.name(one.client),
@@ -296,6 +300,8 @@ def _print_summary(name: str, facts: Facts, strategy: str) -> None:
     console, state = text_console(), facts.state
     head = f"{name or 'group'}: {len(state.tasks)} tasks, {len(state.clients)} clients, {strategy}"
     console.print(Sentence(head, style="bold"))
+    if state.weights is not None:
+        console.print(Sentence(work_line(state, facts.assignment.active)))
     groups: dict[tuple[int, str, str], list[int]] = {}
     for task in range(len(state.tasks)):
         rule = active_reason(facts, task).rule

@@ -83,8 +83,8 @@ def _behind(case: _Case, client: int) -> str:
     """How far a client is from having caught up."""
     lag = case.lag(client)
     if lag is None:
-        rows = case.facts.to_restore(case.task, client)
-        return f"{case.named(client)} has no state of it, {rows:,} records to restore"
+        rows = case.facts.said_restore(case.task, client)
+        return f"{case.named(client)} has no state of it, {rows}"
     said = case.facts.said_lag(case.task, client)
     return f"{case.named(client)} is at lag {said}"
 
@@ -192,8 +192,7 @@ def _start(case: _Case) -> str:
 
 
 def _start_small(case: _Case) -> str:
-    end = int(case.facts.state.end_offset_sums[case.task])
-    return f"all of its state is {end:,} records; {_within_limit(case)}"
+    return f"all of its state is {case.facts.said_end(case.task)}; {_within_limit(case)}"
 
 
 def _idle(case: _Case) -> str:

@@ -18,6 +18,7 @@ class Candidate:
         stateful: stateful actives that the answer gives it; `low` to `high` is its band.
         actives: actives of all kinds.
         threads: its capacity.
+        work: of its actives; their number where tasks have no weights.
         active_crossings, standby_crossings: source and changelog partitions of the task that it
             would read from another rack.
         role: active, standby, warm-up or "" now.
@@ -33,6 +34,7 @@ class Candidate:
     high: int
     actives: int
     threads: int
+    work: float
     active_crossings: int
     standby_crossings: int
     role: str
@@ -66,6 +68,7 @@ def _candidate(facts: Facts, task: int, client: int) -> Candidate:
         high=int(facts.bands.high[client]),
         actives=int(facts.actives_now[client]),
         threads=facts.threads[client],
+        work=float(facts.work_now[client]),
         active_crossings=facts.crossed(state.partition_racks, task, client),
         standby_crossings=facts.crossed(state.changelog_racks, task, client),
         role="active" if facts.active[task] == client else role,

@@ -82,7 +82,7 @@ def _decide(rules: "tuple[_Row, ...]", copy: _Copy) -> Reason:
 def _progress(copy: _Copy) -> str:
     facts = copy.facts
     if not copy.had_state:
-        return f"{facts.to_restore(copy.task, copy.client):,} records to restore"
+        return facts.said_restore(copy.task, copy.client)
     return f"at lag {facts.said_lag(copy.task, copy.client)}"
 
 

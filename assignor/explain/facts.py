@@ -16,6 +16,7 @@ from assignor.placement import (
     LAG_UNKNOWN,
     NOBODY,
     Bands,
+    FloatArray,
     GroupState,
     IntArray,
     RacksByTask,
@@ -29,6 +30,7 @@ from assignor.placement import (
     thread_bands,
     with_fresh_stateless,
     with_rack_costs,
+    work_of,
 )
 
 # Strategies whose steps are taken again, with their own rack costs: traffic and non-overlap.
@@ -189,6 +191,11 @@ class Facts:
         return np.bincount(self.assignment.active, minlength=len(self.threads))
 
     @cached_property
+    def work_now(self) -> FloatArray:
+        """Float [C]: work of the active tasks that the answer gives each client, see `work_of`."""
+        return work_of(self.state, self.assignment.active)
+
+    @cached_property
     def held_in_the_end(self) -> IntArray:
         """Int [C]: tasks and copies of each client once all is where it belongs, or now."""
         plan, clients = self.plan, len(self.threads)
@@ -257,12 +264,25 @@ class Facts:
         return bool(self.caught_up(task)) or bool(anywhere)
 
     def to_restore(self, task: int, client: int) -> int:
-        """Records that the client has to read before it has all of the task's state."""
+        """Records that the client has to read before it has the task's state; 0 if not known."""
+        return self.lacks(task, client) or 0
+
+    def lacks(self, task: int, client: int) -> int | None:
+        """The same; None where it is not known."""
         lag = self.lag(task, client)
-        end = int(self.state.end_offset_sums[task])
-        if lag is None or lag == LAG_UNKNOWN:
-            return 0 if end == LAG_UNKNOWN else end
-        return max(lag, 0)
+        lag = self._ends[task] if lag is None or lag == LAG_UNKNOWN else lag
+        return None if lag == LAG_UNKNOWN else max(lag, 0)
+
+    def said_restore(self, task: int, client: int) -> str:
+        """The same in words."""
+        lacks = self.lacks(task, client)
+        how_many = "an unknown number of" if lacks is None else f"{lacks:,}"
+        return f"{how_many} records to restore"
+
+    def said_end(self, task: int) -> str:
+        """How many records all of the task's state is, in words."""
+        end = self._ends[task]
+        return "an unknown number of records" if end == LAG_UNKNOWN else f"{end:,} records"
 
     def said_lag(self, task: int, client: int) -> str:
         """The lag in words: running, unknown, a number, or no state."""

@@ -47,12 +47,15 @@ class Diff:
         moves: by kind, then task, then client.
         counts: hand-offs, restores and so on, as in simulations.
         restored_records: records that all placed copies lack, caught-up ones included.
+        unknown_restores: placed copies of which nobody knows how many they lack; they are not in
+            `restored_records`.
         stay: active tasks that stay on their owner.
     """
 
     moves: tuple[Move, ...]
     counts: Moves
     restored_records: int
+    unknown_restores: int
     stay: int
 
     def groups(self) -> list[tuple[str, str, list[Move]]]:
@@ -99,19 +102,26 @@ def diff_of(facts: Facts) -> Diff:
             )
             for client in dropped(facts, task)
         ]
+    lacking = _lacking(facts)
     return Diff(
         moves=tuple(sorted(moves, key=lambda m: (KINDS.index(m.kind), m.task, m.client, m.source))),
         counts=moves_of(state, facts.assignment),
-        restored_records=restored_records(facts),
+        restored_records=sum(lacks or 0 for lacks in lacking),
+        unknown_restores=lacking.count(None),
         stay=int((active == state.owner).sum()),
     )
 
 
 def restored_records(facts: Facts) -> int:
-    """Records that the placed copies of stateful tasks lack, the active ones included."""
+    """Records that the placed copies of stateful tasks lack, actives included, where known."""
+    return sum(lacks or 0 for lacks in _lacking(facts))
+
+
+def _lacking(facts: Facts) -> list[int | None]:
+    """Records that each placed copy of a stateful task lacks, actives included; None: unknown."""
     stateful = np.flatnonzero(facts.state.stateful).tolist()
     placed = [(task, facts.active[task]) for task in stateful] + list(facts.assignment.standbys)
-    return sum(facts.to_restore(task, client) for task, client in placed)
+    return [facts.lacks(task, client) for task, client in placed]
 
 
 def _active_move(facts: Facts, task: int) -> Move:

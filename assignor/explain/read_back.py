@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from assignor.placement import NOBODY, GroupState, TaskAssignment, validate
+from assignor.placement import NOBODY, GroupState, TaskAssignment, sentences, validate
 from assignor.problems import ProblemError, clients_after, regroup
 from encoding import TaskId
 
@@ -48,7 +48,7 @@ def answer_of(state: GroupState, data: Mapping[str, Any], which: str) -> TaskAss
     )
     wrong = validate(state, placed)
     if wrong:
-        raise ProblemError(f"{which} is no complete placement: {'; '.join(wrong[:3])}")
+        raise ProblemError(f"{which} is no complete placement: {sentences(wrong)}")
     return placed
 
 

@@ -12,12 +12,22 @@ from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.copies_apart import Spread
 from assignor.placement.final_places import targets, with_rack_costs
 from assignor.placement.movements import actives_now, is_among, is_ready
+from assignor.placement.names import (
+    ClientTasks,
+    TaskPlaces,
+    assignment_from,
+    by_client,
+    by_task,
+    client_inputs,
+    nearest_caught_up_client,
+)
 from assignor.placement.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,
     NOBODY,
     BoolArray,
     ClientInput,
+    FloatArray,
     GroupState,
     IntArray,
     RacksByTask,
@@ -34,23 +44,42 @@ from assignor.placement.strategies import (
     named_strategy,
     run_strategy,
 )
-from assignor.placement.validation import error_line, validate
+from assignor.placement.validation import (
+    AssignmentError,
+    InvalidAssignment,
+    Violation,
+    error_line,
+    sentences,
+    validate,
+)
+from assignor.placement.weights import busiest, work_of
 
 __all__ = [
     "LAG_RUNNING",
     "LAG_UNKNOWN",
     "NOBODY",
     "STRATEGIES",
+    "AssignmentError",
     "Bands",
     "BoolArray",
     "ClientInput",
+    "ClientTasks",
+    "FloatArray",
     "GroupState",
     "IntArray",
+    "InvalidAssignment",
     "RacksByTask",
     "Spread",
     "Strategy",
     "TaskAssignment",
+    "TaskPlaces",
+    "Violation",
     "actives_now",
+    "assignment_from",
+    "busiest",
+    "by_client",
+    "by_task",
+    "client_inputs",
     "default_standbys",
     "error_line",
     "fallback_prior",
@@ -63,9 +92,11 @@ __all__ = [
     "is_ready",
     "lag_warnings",
     "named_strategy",
+    "nearest_caught_up_client",
     "place_stateless",
     "quotas",
     "run_strategy",
+    "sentences",
     "sticky",
     "target_actives",
     "targets",
@@ -73,4 +104,5 @@ __all__ = [
     "validate",
     "with_fresh_stateless",
     "with_rack_costs",
+    "work_of",
 ]

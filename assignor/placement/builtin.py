@@ -5,14 +5,16 @@ has caught up. The way there is another than Kafka's, which deals all tasks anew
 that: here what runs well stays.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from assignor.placement.actives import homes
 from assignor.placement.bands import keep_owners, with_fresh_stateless
 from assignor.placement.final_places import targets, with_rack_costs
-from assignor.placement.movements import actives_now, settle
+from assignor.placement.movements import actives_now, is_among, settle
 from assignor.placement.standbys import target_standbys
-from assignor.placement.state import NOBODY, GroupState, TaskAssignment
+from assignor.placement.state import LAG_UNKNOWN, NOBODY, GroupState, IntArray, TaskAssignment
 
 
 def high_availability(state: GroupState) -> TaskAssignment:
@@ -22,7 +24,29 @@ def high_availability(state: GroupState) -> TaskAssignment:
     stateful_target = np.where(state.stateful, target, NOBODY)
     now = actives_now(state, stateful_target, homes(state))
     target = with_fresh_stateless(state, target, now)
-    return settle(state, target=target, now=now, standbys=standbys)
+    answer = settle(state, target=target, now=now, standbys=standbys)
+    waiting = _waits_for_lags(state, stateful_target, now)
+    return replace(answer, warnings=(*answer.warnings, *waiting)) if waiting else answer
+
+
+def _waits_for_lags(state: GroupState, target: IntArray, now: IntArray) -> tuple[str, ...]:
+    """A sentence on stateful tasks whose move waits for a lag that nobody can tell."""
+    unknown = state.stateful & (now != target) & (state.end_offset_sums == LAG_UNKNOWN)
+    task = np.flatnonzero(unknown)
+    if not len(task):
+        return ()
+    width = len(state.clients)
+    told = state.copy_lag != LAG_UNKNOWN
+    copies = (state.copy_task() * width + state.copy_client)[told]
+    task = task[~is_among(task * width + target[task], copies)]
+    if not len(task):
+        return ()
+    stay = f"{len(task)} stateful tasks stay" if len(task) > 1 else "1 stateful task stays"
+    said = (
+        f"{stay} on the old client, the first is {state.tasks[task[0]]}: end offset sums are not "
+        "known, so no other client counts as caught up; give them, or use the strategy sticky"
+    )
+    return (said,)
 
 
 def sticky(state: GroupState) -> TaskAssignment:

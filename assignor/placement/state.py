@@ -182,6 +182,9 @@ def group_state(
 ) -> GroupState:
     """Intern tasks and clients, and turn what the clients report into columns.
 
+    A task without an end offset sum has one that nobody knows (LAG_UNKNOWN): a client without state
+    of it does not count as caught up. A sum of 0 says that there is nothing to restore.
+
     Tasks that no longer exist are ignored with a warning. A task that two clients ran goes, as
     owner, to the first of them in client order, with a warning (KAFKA-13296 only logs). A lag above
     the end offset sum is taken as it is, with a warning.

@@ -15,7 +15,13 @@ from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment
-from assignor.placement.validation import error_line, plain, type_name, validate
+from assignor.placement.validation import (
+    InvalidAssignment,
+    error_line,
+    plain,
+    type_name,
+    validate,
+)
 from encoding import shown
 
 # name -> (module, attribute): a strategy is imported when it is asked for.
@@ -82,8 +88,9 @@ def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
     The strategy gets the group in arrays that it cannot write into.
 
     Raises:
-        TaskAssignmentError: the strategy failed (by an `Exception` or `SystemExit`), or its answer
-            breaks a rule; the message names the strategy and says which, on one printable line.
+        TaskAssignmentError: the strategy failed (by an `Exception` or `SystemExit`); the message
+            names it, and what it raised, on one printable line.
+        InvalidAssignment: a TaskAssignmentError, too; the answer breaks rules, in `violations`.
         MemoryError, KeyboardInterrupt, GeneratorExit: as the strategy raised them.
     """
     try:
@@ -96,10 +103,7 @@ def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
         ) from error
     wrong = validate(state, assignment)
     if wrong:
-        raise TaskAssignmentError(
-            f"the answer of strategy {_name_of(strategy)} is not valid: "
-            f"{'; '.join(map(shown, wrong[:3]))}"
-        )
+        raise InvalidAssignment(f"the answer of strategy {_name_of(strategy)}", wrong)
     return plain(assignment)
 
 

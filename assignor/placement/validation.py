@@ -1,31 +1,99 @@
 """Checks of what a strategy returns: types first, so that nothing indexes with a foreign value."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import chain
 
 import numpy as np
 
-from assignor.placement.state import GroupState, TaskAssignment
-from encoding import shown
+from assignor.errors import TaskAssignmentError
+from assignor.placement.state import NOBODY, GroupState, TaskAssignment
+from encoding import TaskId, shown
 
 _NUMBERS = frozenset({int, *(np.dtype(code).type for code in np.typecodes["AllInteger"])})
 _LISTS = (tuple, list)
 _PAIR = 2
+_NAMED = 3
 _LONG = 2**63
 _NAME = type.__dict__["__name__"]  # a class may have another attribute of that name
 
 Pairs = Sequence[tuple[int, int]]
 
 
-def validate(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
-    """Every rule that the assignment breaks, as sentences; empty when it is valid.
+class AssignmentError(StrEnum):
+    """What is wrong with an assignment: KIP-924's codes, then those that Kafka has no code for.
+
+    Columns leave no way to write two of KIP-924's: `ACTIVE_TASK_ASSIGNED_MULTIPLE_TIMES` comes from
+    `assignment_from` only, and `MISSING_PROCESS_ID` never, since a client left out has no tasks.
+    """
+
+    NONE = "NONE"
+    ACTIVE_TASK_ASSIGNED_MULTIPLE_TIMES = "ACTIVE_TASK_ASSIGNED_MULTIPLE_TIMES"
+    INVALID_STANDBY_TASK = "INVALID_STANDBY_TASK"
+    MISSING_PROCESS_ID = "MISSING_PROCESS_ID"
+    UNKNOWN_PROCESS_ID = "UNKNOWN_PROCESS_ID"
+    UNKNOWN_TASK_ID = "UNKNOWN_TASK_ID"
+
+    ACTIVE_TASK_NOT_ASSIGNED = "ACTIVE_TASK_NOT_ASSIGNED"
+    """A task has no active client; Kafka's own check lets that pass."""
+    DUPLICATE_COPY = "DUPLICATE_COPY"
+    """A client has two copies of one task."""
+    WARMUP_IS_NO_STANDBY = "WARMUP_IS_NO_STANDBY"
+    """A warm-up is not among the standbys."""
+    WRONG_TYPE = "WRONG_TYPE"
+    """The answer, or a field of it, is not of the declared type or length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One rule that an assignment breaks; `str` gives the sentence.
+
+    Attributes:
+        code: which rule; never NONE.
+        message: the sentence.
+        task: which task, where it is one of the group.
+        client: process id of the client, where it is one of the group.
+    """
+
+    code: AssignmentError
+    message: str
+    task: TaskId | None = None
+    client: str | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidAssignment(TaskAssignmentError):
+    """An assignment breaks rules; the message names the first three.
+
+    Attributes:
+        violations: all of them, in the order of `validate`.
+    """
+
+    def __init__(self, what: str, violations: Sequence[Violation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__(f"{what} is not valid: {sentences(violations)}")
+
+
+def sentences(violations: Sequence[Violation]) -> str:
+    """The first three violations on one printable line."""
+    return "; ".join(shown(one.message) for one in violations[:_NAMED])
+
+
+def validate(state: GroupState, assignment: TaskAssignment) -> tuple[Violation, ...]:
+    """Every rule that the assignment breaks, with code and sentence; empty when it is valid.
 
     Checks the types of all fields, then that each task has exactly one active client that exists
     (KIP-924's own validation misses a forgotten task), and that standbys are of known stateful
     tasks, on known clients, at most one copy of a task a client. Never raises, whatever is given:
     a `TaskAssignment` and numpy arrays are taken as exactly these types, not as sub-classes.
     """
-    return _wrong_types(assignment) or _broken_rules(state, assignment)
+    malformed = _wrong_types(assignment)
+    if malformed:
+        return (Violation(code=AssignmentError.WRONG_TYPE, message=malformed),)
+    return _broken_rules(state, assignment)
 
 
 def plain(assignment: TaskAssignment) -> TaskAssignment:
@@ -53,27 +121,25 @@ def error_line(error: BaseException) -> str:
     return f"{type_name(error)}: {text}" if text else type_name(error)
 
 
-def _wrong_types(given: object) -> tuple[str, ...]:
-    """What is not of its declared type; the first such field only."""
+def _wrong_types(given: object) -> str:
+    """What is not of its declared type, the first such field only, or nothing."""
     if type(given) is not TaskAssignment:
-        return (f"it is {type_name(given)}; return a TaskAssignment",)
+        return f"it is {type_name(given)}; return a TaskAssignment"
     active = given.active
     if type(active) is not np.ndarray:
-        return (f"active is {type_name(active)}; give a numpy array",)
+        return f"active is {type_name(active)}; give a numpy array"
     if active.dtype.kind not in "iu":
-        return (f"active is given as {shown(active.dtype)}; give whole numbers",)
+        return f"active is given as {shown(active.dtype)}; give whole numbers"
     for name in ("standbys", "warmups"):
         wrong = _wrong_pairs(name, getattr(given, name))
         if wrong:
-            return (wrong,)
+            return wrong
     if type(given.followup) not in (bool, np.bool_):
-        return (f"followup is {type_name(given.followup)}; give True or False",)
+        return f"followup is {type_name(given.followup)}; give True or False"
     if type(given.warnings) not in _LISTS:
-        return (f"warnings is {type_name(given.warnings)}; give a tuple of texts",)
+        return f"warnings is {type_name(given.warnings)}; give a tuple of texts"
     strange = sorted({type_name(one) for one in given.warnings if type(one) is not str})
-    if strange:
-        return (f"warnings has entries that are {', '.join(strange)}; give texts",)
-    return ()
+    return f"warnings has entries that are {', '.join(strange)}; give texts" if strange else ""
 
 
 def _wrong_pairs(name: str, given: object) -> str:
@@ -88,29 +154,63 @@ def _wrong_pairs(name: str, given: object) -> str:
     return f"{name} is given as {', '.join(sorted(kinds))}; give whole numbers"
 
 
-def _broken_rules(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
+def _broken_rules(state: GroupState, assignment: TaskAssignment) -> tuple[Violation, ...]:
     """Every rule that an assignment of the declared types breaks."""
     total, clients = len(state.tasks), len(state.clients)
     active = assignment.active
     if active.shape != (total,):
-        return (f"active has shape {active.shape}, but there are {total} tasks",)
+        message = f"active has shape {active.shape}, but there are {total} tasks"
+        return (Violation(code=AssignmentError.WRONG_TYPE, message=message),)
     nowhere = np.flatnonzero((active < 0) | (active >= clients))
-    problems = [f"task {state.tasks[index]} has no active client" for index in nowhere.tolist()]
+    wrong = [_no_client(state, task, int(active[task])) for task in nowhere.tolist()]
     seen = set()
     stateful, runs_on = state.stateful.tolist(), active.tolist()
     for task, client in _plain_pairs(assignment.standbys):
         if not (0 <= task < total and 0 <= client < clients):
-            problems.append(
-                f"standby {_said(task, client)} names a task or client that does not exist"
-            )
-        elif not stateful[task]:
-            problems.append(f"standby of {state.tasks[task]}, which has no state")
-        elif runs_on[task] == client or (task, client) in seen:
-            problems.append(f"{state.clients[client]} holds two copies of {state.tasks[task]}")
+            wrong.append(_unknown(state, task, client))
+        elif not stateful[task] or runs_on[task] == client or (task, client) in seen:
+            wrong.append(_misplaced(state, task, client))
         seen.add((task, client))
     strange = sorted(set(_plain_pairs(assignment.warmups)) - seen)
-    problems += [f"warm-up {_said(*pair)} is not among the standbys" for pair in strange[:3]]
-    return tuple(problems)
+    wrong += [
+        Violation(
+            code=AssignmentError.WARMUP_IS_NO_STANDBY,
+            message=f"warm-up {_said(*pair)} is not among the standbys",
+        )
+        for pair in strange[:_NAMED]
+    ]
+    return tuple(wrong)
+
+
+def _no_client(state: GroupState, task: int, client: int) -> Violation:
+    name = state.tasks[task]
+    if client == NOBODY:
+        code, said = AssignmentError.ACTIVE_TASK_NOT_ASSIGNED, "has no active client"
+    else:
+        code = AssignmentError.UNKNOWN_PROCESS_ID
+        said = f"is active on client {client}, and this group has {len(state.clients)}"
+    return Violation(code=code, message=f"task {name} {said}", task=name)
+
+
+def _unknown(state: GroupState, task: int, client: int) -> Violation:
+    """A standby of a task or on a client that the group does not have."""
+    if 0 <= task < len(state.tasks):
+        name = state.tasks[task]
+        message = f"standby of {name} is on client {_said(client)}"
+        message += f", and this group has {len(state.clients)}"
+        return Violation(code=AssignmentError.UNKNOWN_PROCESS_ID, message=message, task=name)
+    message = f"standby {_said(task, client)} names a task that does not exist"
+    return Violation(code=AssignmentError.UNKNOWN_TASK_ID, message=message)
+
+
+def _misplaced(state: GroupState, task: int, client: int) -> Violation:
+    """A standby that cannot be on this client."""
+    name, process = state.tasks[task], state.clients[client]
+    code, message = AssignmentError.DUPLICATE_COPY, f"{process} holds two copies of {name}"
+    if not state.stateful[task]:
+        code = AssignmentError.INVALID_STANDBY_TASK
+        message = f"standby of {name}, which has no state"
+    return Violation(code=code, message=message, task=name, client=process)
 
 
 def _plain_pairs(given: Pairs) -> Pairs:
@@ -125,6 +225,6 @@ def _sorted(given: Pairs) -> tuple[tuple[int, int], ...]:
 
 
 def _said(*numbers: int) -> str:
-    """A pair; Python refuses to print numbers of thousands of digits."""
-    texts = (str(n) if -_LONG <= n < _LONG else "a number beyond 64 bits" for n in numbers)
-    return f"({', '.join(texts)})"
+    """A number or a pair; Python refuses to print numbers of thousands of digits."""
+    texts = [str(n) if -_LONG <= n < _LONG else "a number beyond 64 bits" for n in numbers]
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"

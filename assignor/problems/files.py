@@ -12,7 +12,7 @@ from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
-from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state
+from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state, work_of
 from assignor.problems.schedule import Schedule, read_schedule
 from assignor.problems.values import (
     Json,
@@ -113,6 +113,9 @@ def read_problem(
 ) -> Problem:
     """Turn the JSON object of a problem into a group state.
 
+    An end offset sum that is left out is not known, which is more than any number; 0 says that
+    there is nothing to restore.
+
     Args:
         data: the object; see the format in docs/problems.md.
         settings: settings that win over the problem's own.
@@ -135,14 +138,12 @@ def read_problem(
         for process_id, client in sorted(object_at(data, "clients").items())
     ]
     _check_owners(clients)
-    ends = _numbers(data, "end_offset_sums")
     state = group_state(
         tasks=topology.sources,
         stateful_tasks=topology.changelogs,
         clients=clients,
         config=config,
-        # A sum that is not given is 0, says the format.
-        end_offset_sums={task: ends.get(task, 0) for task in topology.sources},
+        end_offset_sums=_numbers(data, "end_offset_sums"),
         weights={t: float(w) for t, w in _numbers(data, "weights").items()},
         partition_racks=topology.racks_of(topology.sources),
         changelog_racks=topology.racks_of(topology.changelogs),
@@ -300,6 +301,9 @@ def result_of(
         "probing": assignment.followup,
         "clients": dict(zip(state.clients, clients, strict=True)),
     }
+    if state.weights is not None:
+        work = work_of(state, assignment.active).round(3).tolist()
+        answer["work"] = dict(zip(state.clients, work, strict=True))
     warnings = [*state.warnings, *assignment.warnings]
     if warnings:
         answer["warnings"] = warnings

@@ -19,8 +19,8 @@ from assignor.placement import (
     Strategy,
     TaskAssignment,
     fallback_prior,
+    high_availability,
     is_ready,
-    sticky,
     validate,
 )
 from assignor.stores.errors import StoreError
@@ -80,7 +80,7 @@ REFUSALS = (
     _Row(
         name="not valid",
         holds=lambda state, plan, _: bool(validate(state, plan.assignment)),
-        why=lambda state, plan: validate(state, plan.assignment)[0],
+        why=lambda state, plan: validate(state, plan.assignment)[0].message,
     ),
     _Row(
         name="stale",
@@ -100,7 +100,7 @@ class OffloadedPlans:
         store: where snapshots go and plans come from.
         group: id of the group in the store.
         tasks_at_least: smaller groups are placed here.
-        strategy: for those.
+        strategy: for those; `high_availability` by default.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class OffloadedPlans:
         *,
         group: str,
         tasks_at_least: int = TASKS_AT_LEAST,
-        strategy: Strategy = sticky,
+        strategy: Strategy = high_availability,
     ) -> None:
         self._store, self._group = store, group
         self._tasks_at_least, self._strategy = tasks_at_least, strategy

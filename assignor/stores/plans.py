@@ -25,6 +25,7 @@ from assignor.placement import (
     RacksByTask,
     TaskAssignment,
     is_ready,
+    sentences,
     validate,
 )
 from assignor.stores.errors import StoreError, understood
@@ -85,7 +86,7 @@ def plan_for(snapshot: GroupSnapshot, assignment: TaskAssignment) -> GroupPlan:
     """
     wrong = validate(snapshot.state, assignment)
     if wrong:
-        raise StoreError(f"the plan for {snapshot.group} is not valid: {'; '.join(wrong[:3])}")
+        raise StoreError(f"the plan for {snapshot.group} is not valid: {sentences(wrong)}")
     ready = is_ready(snapshot.state, assignment.active)
     return GroupPlan(
         fingerprint=snapshot.fingerprint,

@@ -59,7 +59,7 @@ def floors(states):
 
 def wrong_with(one):
     extra = one.moves.warmups - one.state.config.max_warmup_replicas
-    return [*validate(one.state, one.assignment), *["too many warm-ups"] * (extra > 0)]
+    return [*map(str, validate(one.state, one.assignment)), *["too many warm-ups"] * (extra > 0)]
 
 
 def final(state, assignment):

@@ -16,9 +16,16 @@ from kafka.protocol.consumer.metadata import (
     ConsumerProtocolSubscription,
 )
 
-from assignor import MemberIdentity, Observation, StreamsMember, TasksListener, Topology
+from assignor import (
+    MemberIdentity,
+    StreamsMember,
+    TasksListener,
+    Topology,
+    sticky,
+)
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.wire import owned_entries
+from assignor.observe import Observation
 from encoding import (
     RUNNING,
     DecodeError,
@@ -88,6 +95,7 @@ class HonestMember:
             listener=self.listener,
             observer=self.seen.append,
             internal_topics=None,
+            strategy=sticky,  # nobody looks at the changelogs, so lags are not known
         )
         self._consumer = KafkaConsumer(
             TOPIC,

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kafka import KafkaConsumer
 
-from assignor import Observation, Topology
+from assignor import Topology
 from assignor.adapters.admin.client import Target, open_admin
 from assignor.adapters.admin.features import update_features
 from assignor.adapters.admin.level_sources import ClusterFeature
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import polled
 from assignor.embedding import MemberStopped
-from assignor.observe import AssignmentTaken, SubscriptionWritten
+from assignor.observe import AssignmentTaken, Observation, SubscriptionWritten
 from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, FinalizedLevels, UpdateKind
 
 FEATURE = "transaction.version"

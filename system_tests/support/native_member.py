@@ -19,6 +19,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
+from assignor import sticky
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.membership import EmbeddedAssignor
 from assignor.rebalance import Routing
@@ -128,6 +129,7 @@ def build_assignor(config: RealConfig, report: Reporter) -> StreamsAssignor:
         hold_back=config.hold_back,
         num_standby_replicas=config.num_standby_replicas,
         internal_topics=None,  # made before the group starts, as its tests count rebalances
+        strategy=sticky,  # nobody looks at the changelogs, so lags are not known
         observer=observe(report),
     )
 

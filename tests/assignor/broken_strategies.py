@@ -173,7 +173,7 @@ ANSWERING = {
     "of_objects": "active is given as object; give whole numbers",
     "of_booleans": "active is given as bool; give whole numbers",
     "hostile_array": "active is _Hostile; give a numpy array",
-    "far_beyond": "standby (a number beyond 64 bits, 0) names a task or client that does not exist",
+    "far_beyond": "standby (a number beyond 64 bits, 0) names a task that does not exist",
     "standbys_none": "standbys is NoneType; give a tuple of (task, client) pairs",
     "standbys_of_three": "standbys has entries that are no pairs; give (task, client)",
     "standbys_flat": "standbys has entries that are no pairs; give (task, client)",

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SAYS = {
-    "assign_tasks.py": ["task 0_0: active on a", "active on new (moved)"],
+    "assign_tasks.py": ["task 0_0: active on a", "copies on new"],
     "decode_bytes.py": ["task 0_1: running", "task 1_2: 500", "half of it is refused"],
     "negotiate.py": ["generation 2", "somebody has not been bounced", "settled"],
     "own_strategy.py": ["0_0 runs on ada", "0_1 runs on bob", "0_2 runs on cyd"],

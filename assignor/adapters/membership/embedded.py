@@ -63,8 +63,10 @@ class EmbeddedAssignor(SharedAssignor):
         internal_topics: how changelogs and repartition topics are created. They exist, with the
             right partition counts, before a task that needs them is handed out. None: they are
             somebody else's care, and lags are not known.
-        strategy: `(GroupState) -> TaskAssignment`; without one `high_availability` while lags are
-            known and `fallback_prior` while they are not, or `sticky` where nobody looks at them.
+        strategy: `(GroupState) -> TaskAssignment`; without one `high_availability`, and
+            `fallback_prior` while lags that are looked at cannot be read. Without internal topics
+            nobody looks: stateful tasks then stay where they run, with a warning; `sticky` moves
+            and restores them.
         level_source: where finalized levels are kept (`GroupLevels`, `ClusterFeature`), looked at
             on a thread; the group's leader rejoins when they change. Without one this member goes
             by what the others know.

@@ -31,7 +31,7 @@ from assignor.observe import (
     RebalanceHook,
     SubscriptionWritten,
 )
-from assignor.placement import Strategy, sticky
+from assignor.placement import Strategy, high_availability
 from assignor.rebalance import (
     NO_CLAIMS,
     NO_FAILURES,
@@ -75,7 +75,7 @@ class SharedAssignor(Following):
         client_tags: KIP-708 tags.
         rack: the consumer's `client_rack`.
         listener: told about tasks; see `assignor.TasksListener`.
-        strategy: `(GroupState) -> TaskAssignment`.
+        strategy: `(GroupState) -> TaskAssignment`; `high_availability` by default.
         observer: told about every step of a rebalance; see `assignor.observe`.
         hooks: told about whole rebalances; see `assignor.observe`.
             A line in the log by default.
@@ -103,7 +103,7 @@ class SharedAssignor(Following):
         client_tags: Mapping[str, str] | None = None,
         rack: str | None = None,
         listener: TasksListener | None = None,
-        strategy: Strategy = sticky,
+        strategy: Strategy = high_availability,
         observer: Observer | None = None,
         hooks: Sequence[RebalanceHook] | None = None,
         release: str = "native",

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assignor.cli.toolkit.text import bar, print_uncut, text_console
-from assignor.placement import GroupState, TaskAssignment
+from assignor.placement import GroupState, IntArray, TaskAssignment, busiest, work_of
 from assignor.problems import Problem, Round, moves_of, totals
 from encoding import shown
 
@@ -35,6 +35,8 @@ def print_answer(
         f"warm-ups {moves.warmups} of {state.config.max_warmup_replicas}",
         highlight=False,
     )
+    if state.weights is not None:
+        console.print(Text(work_line(state, assignment.active)))
     after = f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
     console.print(f"follow-up rebalance: {after if assignment.followup else 'none, settled'}")
     for warning in (*state.warnings, *assignment.warnings):
@@ -48,7 +50,9 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
     has_racks, has_tags = any(state.racks), any(state.tags)
     for name in ("client", *["rack"] * has_racks, *["tags"] * has_tags):
         table.add_column(name, overflow="ellipsis", no_wrap=True)
-    for name in ("threads", "active", "standby", "warm-up"):
+    is_weighted = state.weights is not None
+    work_columns = ("work", "work a thread") if is_weighted else ()
+    for name in ("threads", "active", "standby", "warm-up", *work_columns):
         table.add_column(name, justify="right")
     for name in ("load a thread", "comes", "goes"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
@@ -61,6 +65,7 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
     capacity = np.maximum(state.capacity(), 1)
     load = (active + np.array(standby) + np.array(warm)) / capacity
     top = max(float(load.max()), 1e-9)
+    work = work_of(state, assignment.active)
     moved = np.flatnonzero(assignment.active != state.owner)
     for number, process_id in enumerate(state.clients):
         comes = [state.tasks[t] for t in moved if assignment.active[t] == number]
@@ -71,11 +76,24 @@ def _table(state: GroupState, assignment: TaskAssignment) -> Table:
             *[shown(state.racks[number] or "")] * has_racks,
             *[shown(",".join(f"{k}={v}" for k, v in state.tags[number]))] * has_tags,
             *map(str, (state.threads[number], active[number], standby[number], warm[number])),
+            *[f"{work[number]:.1f}", f"{work[number] / capacity[number]:.1f}"] * is_weighted,
             f"{load_bar:<{_BAR}} {load[number]:.1f}",
             _listed(comes, "+"),
             _listed(goes, "-"),
         )
     return table
+
+
+def work_line(state: GroupState, active: IntArray) -> str:
+    """How the work of active tasks is shared out, in words, for a group with weights."""
+    client, most = busiest(state, active)
+    total = float(work_of(state, active).sum())
+    average = total / int(state.capacity().sum())
+    name = shown(short_id(state.clients[client], state.clients))
+    return (
+        f"work {total:.1f}; {most:.1f} a thread on the busiest client, {name}, "
+        f"{average:.1f} on average"
+    )
 
 
 def short_id(process_id: str, others: Sequence[str]) -> str:

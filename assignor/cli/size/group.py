@@ -12,6 +12,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 import numpy as np
 
+from assignor.placement import LAG_UNKNOWN
 from assignor.problems import ProblemError, read_problem
 from assignor.rebalance import parse_endpoint
 from encoding import (
@@ -69,7 +70,7 @@ class SizedGroup:
         tasks: task by number, (subtopology, partition) order; `sizes`: tasks of each subtopology.
         partitions: input partitions of each task, by number.
         partition_counts: partitions of each source topic.
-        end_offset_sums: of the tasks that have one.
+        end_offset_sums: of the tasks of which it is known.
     """
 
     clients: tuple[SizedClient, ...]
@@ -173,8 +174,8 @@ def read_group(data: Mapping[str, Any]) -> SizedGroup:
     state = read_problem(data).state
     sizes = np.bincount(_bounded(state.subtopology)) if len(state.tasks) else ()
     number_by_task = {task: number for number, task in enumerate(state.tasks)}
-    # A sum that is not given is 0, says the format.
-    ends = dict(zip(state.tasks, state.end_offset_sums.tolist(), strict=True))
+    sums = zip(state.tasks, state.end_offset_sums.tolist(), strict=True)
+    ends = {task: end for task, end in sums if end != LAG_UNKNOWN}
     given = sorted(data["clients"].items())
     clients = tuple(_client(name, client, number_by_task, ends) for name, client in given)
     members = sum(client.threads for client in clients)
@@ -228,8 +229,8 @@ def _client(
         if lag == "running":
             sums[task] = RUNNING
         else:
-            unknown = lag == "unknown"
-            sums[task] = UNKNOWN_OFFSET_SUM if unknown else max(0, ends.get(task, 0) - lag)
+            unknown = lag == "unknown" or task not in ends
+            sums[task] = UNKNOWN_OFFSET_SUM if unknown else max(0, ends[task] - lag)
     sums |= dict.fromkeys(active, RUNNING)
     endpoint = given.get("endpoint")
     host = None

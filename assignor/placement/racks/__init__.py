@@ -1,7 +1,13 @@
 """Rack-aware placement (KIP-925): the same counts per client, less traffic between racks."""
 
+from assignor.placement.racks.assignments import (
+    optimize_rack_aware_active_tasks,
+    optimize_rack_aware_standby_tasks,
+)
 from assignor.placement.racks.traffic import traffic_of
 
 __all__ = [
+    "optimize_rack_aware_active_tasks",
+    "optimize_rack_aware_standby_tasks",
     "traffic_of",
 ]

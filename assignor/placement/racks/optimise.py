@@ -15,7 +15,7 @@ from assignor.placement.racks.bounded import group_arcs, solve_groups
 from assignor.placement.racks.classes import Placement, exchange, lower_bound
 from assignor.placement.racks.standbys import Copies, cells_of, improve
 from assignor.placement.racks.traffic import Traffic, traffic_of
-from assignor.placement.state import NOBODY, GroupState, IntArray, RacksByTask
+from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, RacksByTask
 
 TRAFFIC_COST, NON_OVERLAP_COST = 10, 1
 # Up to so many arcs the exact graph is worth its time (about half a second).
@@ -40,7 +40,9 @@ def _has_choice(state: GroupState) -> bool:
     return len({rack for rack in state.racks if rack is not None}) > 1
 
 
-def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tuple[str, ...]]:
+def optimize_active(
+    state: GroupState, active: IntArray, *, among: BoolArray | None = None
+) -> tuple[IntArray, tuple[str, ...]]:
     """Exchange actives between racks at least cost.
 
     Stateful and stateless tasks each keep their number on every client. With
@@ -50,6 +52,7 @@ def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tupl
     Args:
         state: the group, `partition_racks` and the racks of its clients.
         active: int [T], the client of every task.
+        among: bool [T], the tasks that may change places; None: all.
 
     Returns:
         The new placement, and warnings about what was not known. Unchanged without a strategy.
@@ -62,9 +65,10 @@ def optimize_active(state: GroupState, active: IntArray) -> tuple[IntArray, tupl
     if state.partition_racks is None or not _has_choice(state):
         return active, warnings
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
+    may_move = has_rack[active] if among is None else has_rack[active] & among
     placed = active.copy()
     for is_stateful in (True, False):
-        tasks = np.flatnonzero((state.stateful == is_stateful) & has_rack[active])
+        tasks = np.flatnonzero((state.stateful == is_stateful) & may_move)
         if not len(tasks):
             continue
         costs = rack_costs(state) if is_stateful else (len(tasks) + 1, 1)
@@ -136,6 +140,7 @@ def optimize_standbys(
     standbys: Pairs,
     *,
     spread_racks: bool = True,
+    among: BoolArray | None = None,
 ) -> tuple[Pairs, tuple[str, ...]]:
     """Exchange standbys between racks at least cost, by the replicas of their changelogs.
 
@@ -148,6 +153,7 @@ def optimize_standbys(
         active: int [T], the client of every task.
         standbys: (task, client) pairs.
         spread_racks: False lets racks be shared where that is cheaper, as Kafka does.
+        among: bool [T], the tasks whose standbys may change places; None: all.
 
     Returns:
         The new pairs, sorted, and warnings about what was not known. Unchanged without a strategy.
@@ -162,7 +168,7 @@ def optimize_standbys(
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     if state.changelog_racks is None or not _has_choice(state):
         return pairs, warnings
-    may_move = has_rack[table[:, 1]]
+    may_move = has_rack[table[:, 1]] & (True if among is None else among[table[:, 0]])
     task, client = table[may_move].T
     traffic_cost, overlap = rack_costs(state)
     traffic = traffic_of(state, state.changelog_racks, task)

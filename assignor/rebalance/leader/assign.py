@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from assignor.config import AssignmentConfig
 from assignor.errors import LeaderRefused, TaskAssignmentError
-from assignor.placement import Strategy, sticky
+from assignor.placement import Strategy, high_availability
 from assignor.rebalance.leader.answer_bytes import (
     GroupRequest,
     MemberAnswer,
@@ -61,14 +61,14 @@ class LeaderSettings:
         release: whose versions it reads and whose rules it follows.
         subtopologies: of its own topology.
         config: settings for the strategy.
-        strategy: places tasks on clients.
+        strategy: places tasks on clients; `high_availability` by default.
         group_record_limit: bytes that the broker takes for all blobs of a group together.
     """
 
     release: Release
     subtopologies: tuple[Subtopology, ...]
     config: AssignmentConfig
-    strategy: Strategy = sticky
+    strategy: Strategy = high_availability
     group_record_limit: int = GROUP_RECORD_LIMIT
 
 

@@ -13,6 +13,7 @@ from assignor.placement import (
     GroupState,
     Strategy,
     TaskAssignment,
+    Violation,
     identity,
     run_strategy,
     sticky,
@@ -96,7 +97,7 @@ def _kept_until(state: GroupState, failures: StrategyFailures, wait_s: int) -> A
 
 def _kept(state: GroupState, why: str) -> TaskAssignment:
     """Everything where it ran; dealt anew where that is not possible."""
-    broken: tuple[str, ...] = ()
+    broken: tuple[Violation, ...] = ()
     for fallback in (identity, sticky):
         assignment = fallback(state)
         broken = validate(state, assignment)

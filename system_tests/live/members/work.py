@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Protocol
 
-from assignor import Topology
+from assignor import Topology, sticky
 from assignor.adapters.admin import GroupLevels
 from assignor.adapters.rebootstrap import Listener, Rebootstrapped, RebootstrapRequiredError
 from system_tests.live import events
@@ -119,6 +119,7 @@ def build_assignor(config: MemberConfig, report: Reporter, adapter: Callable[...
         process_id=uuid.UUID(config.process_id),
         num_standby_replicas=0,
         internal_topics=None,  # its tasks keep no changelog
+        strategy=sticky,  # and lags, which the default strategy goes by, do not exist
         observer=observe(report),
         hold_back=config.hold_back,
         level_source=(

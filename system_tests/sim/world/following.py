@@ -7,8 +7,7 @@ How a member of a release forces a rebalance is in `behaviour`: by leaving and j
 
 from collections.abc import Iterable
 
-from assignor import Received
-from assignor.rebalance import NO_CLAIMS
+from assignor.rebalance import NO_CLAIMS, Received
 from encoding import TaskId
 from probing import (
     FOLLOWUP_RULES,

@@ -106,3 +106,13 @@ def test_nothing_moves_in_a_group_that_is_settled(files):
 def test_settings_of_the_command_line_win(files):
     found = call("--problem", files("a", JOIN), "--config", "max.warmup.replicas=2").stdout
     assert "on bbbbbbbb  0_0 0_1" in found
+
+
+def test_state_of_unknown_size_is_an_unknown_number_of_records():
+    unknown = {key: value for key, value in JOIN.items() if key != "end_offset_sums"}
+    text = " ".join(call("--problem", "-", problem=unknown).stdout.split())
+    assert "hand-offs 0" in text
+    assert "records to restore 0, and an unknown number for 1 of the copies" in text
+    assert "bbbbbbbb has no state of it, an unknown number of records to restore" in text
+    found = json.loads(call("--problem", "-", "--format", "json", problem=unknown).stdout)
+    assert (found["counts"]["restored_records"], found["counts"]["unknown_restores"]) == (0, 1)

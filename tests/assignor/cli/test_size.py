@@ -106,7 +106,7 @@ def test_offset_sums_say_what_a_member_would_say():
         "0_0": -2,
         "0_1": 170,
         "0_2": -3,
-        "7_7": 0,
+        "7_7": -3,
     }
     assert (member.active, member.standby) == ((0,), (1, 2))
 

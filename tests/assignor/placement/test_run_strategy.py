@@ -120,7 +120,7 @@ def test_what_a_strategy_changes_afterwards_does_not_reach_the_answer():
 def test_validate_says_so_of_anything():
     for value in (None, 7, [], object(), gc, TaskAssignment):
         [said] = validate(group(), value)
-        assert "return a TaskAssignment" in said
+        assert "return a TaskAssignment" in said.message
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from assignor import (
-    STRATEGIES,
     AssignmentConfig,
     ClientInput,
     ConfigError,
@@ -17,7 +16,7 @@ from assignor import (
     sticky,
     validate,
 )
-from assignor.placement import LAG_RUNNING
+from assignor.placement import LAG_RUNNING, STRATEGIES
 from encoding import TaskId
 
 TASKS = [TaskId(s, p) for s in range(2) for p in range(4)]

@@ -45,7 +45,7 @@ def test_every_part_of_a_problem_reaches_its_column():
     assert state.owner.tolist() == [-1, 1, -1, -1, -1]
     assert state.copies(0) == [(0, LAG_UNKNOWN), (1, 17)]
     assert state.copies(1) == [(1, LAG_RUNNING)]
-    assert state.end_offset_sums.tolist() == [500, 0, 0, 0, 0]
+    assert state.end_offset_sums.tolist() == [500, *[LAG_UNKNOWN] * 4]
     assert state.racks == (None, "r0")
     assert state.tags == ((), (("zone", "a"),))
     assert state.config.num_standby_replicas == 1

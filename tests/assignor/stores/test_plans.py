@@ -122,7 +122,7 @@ def test_fingerprint_tells_members_topology_and_lags_apart():
 
 
 def test_small_group_is_placed_at_once(store):
-    offloaded = OffloadedPlans(store, group="orders", tasks_at_least=7)
+    offloaded = OffloadedPlans(store, group="orders", tasks_at_least=7, strategy=sticky)
     answer = offloaded(state("aaaaaa"))
     assert np.bincount(answer.active).tolist() == [2, 2, 2]
     assert store.read_snapshot("orders") is None
@@ -222,12 +222,12 @@ def test_invalid_assignment_never_becomes_a_plan(store, offloaded):
     offloaded(state("aaaaaa"))
     snapshot = store.read_snapshot("orders")
     bad = replace(sticky(snapshot.state), active=np.array([0, 0, 0, 0, 0, 9]))
-    with pytest.raises(StoreError, match="0_5 has no active client"):
+    with pytest.raises(StoreError, match="0_5 is active on client 9"):
         plan_for(snapshot, bad)
     good = plan_for(snapshot, sticky(snapshot.state))
     store.write_plan("orders", replace(good, assignment=bad))
     answer = offloaded(state("aaaaaa"))
-    assert "not valid: task 0_5 has no active client" in answer.warnings[0]
+    assert "not valid: task 0_5 is active on client 9" in answer.warnings[0]
 
 
 def test_store_that_cannot_be_written_stops_nothing(tmp_path):

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from kafka import TopicPartition
 
+from assignor import sticky
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from tests.assignor.adapters.members import Listener, cluster, joined, on_the_wire
 from tests.assignor.rebalance.groups import TOPOLOGY
@@ -22,6 +23,7 @@ class Member:
             application_id="app",
             process_id=UUID(int=number + 1),
             listener=self.listener,
+            strategy=sticky,  # nobody looks at lags
             **{"rebalance_protocol": "cooperative"} | options,
         )
         self.owned = set()

@@ -8,6 +8,7 @@ from uuid import uuid4
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from assignor import sticky
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.rebootstrap.aiokafka import supervise
 from system_tests.broker import EmbeddedBroker
@@ -38,6 +39,7 @@ class Member:
             release=release,
             process_id=uuid4(),
             internal_topics=None,
+            strategy=sticky,  # lags are not known
         )
         self.consumer = AIOKafkaConsumer(
             TOPIC,

@@ -9,7 +9,7 @@ from uuid import uuid4
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 
-from assignor import Topology
+from assignor import Topology, sticky
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.rebootstrap.kafka_python import supervise
 from system_tests.broker import BrokerConfig
@@ -74,6 +74,7 @@ class Member(threading.Thread):
             release=release,
             process_id=self.process_id,
             internal_topics=None,
+            strategy=sticky,  # lags are not known
         )
         self.consumer = consumer_of(servers, group, partition_assignment_strategy=[self.assignor])
         self.assignor.attach(self.consumer)

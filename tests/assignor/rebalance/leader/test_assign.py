@@ -234,3 +234,22 @@ def test_tasks_that_ran_stop_when_their_subtopology_cannot_work():
     group.round("a")
     group.round("b", knowledge=waiting(refused=True))
     assert group.owners() == {}
+
+
+@pytest.mark.parametrize("release", ["native", "2.6", "3.9"])
+def test_without_a_source_topic_its_subtopology_waits_and_nobody_gets_an_error(release):
+    topology = Topology().add_source("a", topics=["there"]).add_source("b", topics=["missing"])
+    settings = LeaderSettings(
+        release=find_release("native"),
+        subtopologies=topology.subtopologies("app"),
+        config=AssignmentConfig(),
+    )
+    group = [
+        GroupMember(member_id="a", user_data=start().subscription()[1]),
+        GroupMember(member_id="b", user_data=start(release, number=1).subscription()[1]),
+    ]
+    answer = assign_group(settings, group, {"there": 2})
+    assert answer.warnings == ("partition count of missing is not known yet",)
+    read = [decode_assignment(one.user_data) for one in answer.answers.values()]
+    assert [one.error_code for one in read] == [AssignorError.NONE] * 2
+    assert [len(one.partitions) for one in answer.answers.values()] == [1, 1]

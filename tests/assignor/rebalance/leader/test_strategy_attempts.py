@@ -77,7 +77,10 @@ def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
     ("answer", "said"),
     [
         (lambda _: TaskAssignment(active=np.array([0])), "active has shape"),
-        (lambda _: TaskAssignment(active=np.full(6, 9)), "has no active client"),
+        (
+            lambda _: TaskAssignment(active=np.full(6, 9)),
+            "is active on client 9, and this group has",
+        ),
         (lambda _: TaskAssignment(active=np.zeros(6)), "given as float64; give whole numbers"),
         (
             lambda _: TaskAssignment(active=np.zeros(6, dtype=int), standbys=((1, 1.0),)),

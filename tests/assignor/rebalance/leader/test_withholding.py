@@ -11,6 +11,7 @@ from assignor import (
     LeaderSettings,
     assign_group,
     high_availability,
+    sticky,
 )
 from encoding import (
     NO_REBALANCE,
@@ -31,12 +32,12 @@ def cooperative(member, name):
     return GroupMember(member_id=name, user_data=member.subscription()[1], owned_partitions=owned)
 
 
-def lead(members, *, leader="native", config=None, knowledge=None, strategy=None):
+def lead(members, *, leader="native", config=None, knowledge=None, strategy=sticky):
     settings = LeaderSettings(
         release=find_release(leader),
         subtopologies=TOPOLOGY.subtopologies("app"),
         config=config or AssignmentConfig(),
-        **({} if strategy is None else {"strategy": strategy}),
+        strategy=strategy,
     )
     answer = assign_group(
         settings,
@@ -94,6 +95,7 @@ def test_eager_members_own_nothing_so_nothing_of_theirs_is_withheld():
         release=find_release("native"),
         subtopologies=TOPOLOGY.subtopologies("app"),
         config=AssignmentConfig(),
+        strategy=sticky,
     )
     assert assign_group(settings, blobs, {"lines": 4}).withheld == {}
 
@@ -142,6 +144,7 @@ def test_partitions_of_other_topics_are_nobodys_business():
         release=find_release("native"),
         subtopologies=TOPOLOGY.subtopologies("app"),
         config=AssignmentConfig(),
+        strategy=sticky,
     )
     answer = assign_group(settings, [blob], {"lines": 4})
     assert len(answer.answers["a"].partitions) == 4
@@ -159,6 +162,7 @@ def lead_hidden(members, blobs):
         release=find_release("native"),
         subtopologies=TOPOLOGY.subtopologies("app"),
         config=AssignmentConfig(),
+        strategy=sticky,
     )
     answer = assign_group(settings, blobs, {"lines": 4})
     for name, member in members.items():

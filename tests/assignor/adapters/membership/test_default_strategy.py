@@ -1,0 +1,60 @@
+"""Whatever the door: without a strategy of the user's own, `high_availability` places the tasks."""
+
+import inspect
+from dataclasses import fields
+
+import click
+import pytest
+
+from assignor import LeaderSettings, Topology, high_availability
+from assignor.adapters.aiokafka import StreamsAssignor as AiokafkaAssignor
+from assignor.adapters.kafka_python import StreamsAssignor
+from assignor.adapters.membership import SharedAssignor
+from assignor.cli import main as assignor_program
+from assignor.stores import OffloadedPlans
+from spark_assign.cli.main import main as spark_program
+
+TOPOLOGY = (
+    Topology()
+    .add_source("w", topics=["words"])
+    .add_processor("c", parents=["w"])
+    .add_state_store("counts", processors=["c"])
+)
+
+
+def test_a_leader_without_a_strategy_places_by_high_availability():
+    [default] = [one.default for one in fields(LeaderSettings) if one.name == "strategy"]
+    assert default is high_availability
+
+
+@pytest.mark.parametrize("kind", [SharedAssignor, OffloadedPlans])
+def test_what_a_leader_is_made_of_has_the_same_default(kind):
+    default = inspect.signature(kind.__init__).parameters["strategy"].default
+    assert default is high_availability
+
+
+@pytest.mark.parametrize("kind", [StreamsAssignor, AiokafkaAssignor])
+@pytest.mark.parametrize("options", [{}, {"internal_topics": None}, {"release": "2.3"}])
+def test_members_of_both_clients_lead_by_high_availability(kind, options):
+    assignor = kind(TOPOLOGY, application_id="app", **options)
+    try:
+        assert assignor._leader.strategy is high_availability
+    finally:
+        assignor.close()
+
+
+def options_of(command, path=()):
+    """(path, option) of every option of a program."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            yield from options_of(below, (*path, name))
+        return
+    yield from ((path, one) for one in command.params)
+
+
+@pytest.mark.parametrize("program", [assignor_program, spark_program])
+def test_every_command_with_a_strategy_has_the_same_default(program):
+    found = [(p, one) for p, one in options_of(program) if "--strategy" in one.opts]
+    assert found
+    assert {p: one.default for p, one in found if one.default != "high_availability"} == {}

@@ -1,0 +1,56 @@
+"""docs/extending.md: every name of ours beside one of KIP-924 can be imported."""
+
+import importlib
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from assignor import AssignmentError
+from tests.docs.pages import ROOT
+
+PAGE = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+TABLE = PAGE.partition("### KIP-924's names")[2].partition("\n\n#")[0]
+ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines() if line.startswith("| `")]
+OURS = sorted({name for row in ROWS for name in re.findall(r"`(assignor\.[\w.]+)`", row[1])})
+# Every public type of org.apache.kafka.streams.processor.assignment in Kafka 4.0.
+OF_KAFKA = [
+    *("ApplicationState", "AssignmentConfigs", "KafkaStreamsAssignment", "KafkaStreamsState"),
+    *("ProcessId", "TaskAssignmentUtils", "TaskAssignor", "TaskInfo", "TaskTopicPartition"),
+    *("TaskAssignment", "AssignedTask", "AssignmentError", "RackAwareOptimizationParams"),
+    *("StickyTaskAssignor", "validateTaskAssignment", "identityAssignment"),
+    *("defaultStandbyTaskAssignment", "optimizeRackAwareActiveTasks"),
+    "optimizeRackAwareStandbyTasks",
+]
+
+
+def found(dotted):
+    """What a dotted name leads to: a module first, then attributes; fields of a dataclass too."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[cut:]:
+            if is_dataclass(value) and name in {one.name for one in fields(value)}:
+                return name
+            value = getattr(value, name)
+        return value
+    raise AssertionError(dotted)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_name_of_ours_can_be_imported(name):
+    assert found(name) is not None
+
+
+def test_every_type_of_kip_924_has_a_row():
+    cells = " ".join(row[0] for row in ROWS)
+    assert [name for name in OF_KAFKA if not re.search(rf"\b{name}\b", cells)] == []
+    assert len(OURS) > 20
+
+
+def test_the_number_of_codes_of_our_own_is_right():
+    assert len(AssignmentError) == 6 + 4
+    assert "the same names, and four of our own" in TABLE
