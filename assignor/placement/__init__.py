@@ -2,6 +2,13 @@
 
 from assignor.placement.actives import homes, target_actives
 from assignor.placement.bands import Bands, place_stateless, quotas, thread_bands
+from assignor.placement.below_share import (
+    BelowShare,
+    Shortage,
+    below_share,
+    share_warnings,
+    stalled_text,
+)
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.copies_apart import Spread
 from assignor.placement.final_places import targets, with_rack_costs
@@ -36,15 +43,18 @@ __all__ = [
     "NOBODY",
     "STRATEGIES",
     "Bands",
+    "BelowShare",
     "BoolArray",
     "ClientInput",
     "GroupState",
     "IntArray",
     "RacksByTask",
+    "Shortage",
     "Spread",
     "Strategy",
     "TaskAssignment",
     "actives_now",
+    "below_share",
     "default_standbys",
     "error_line",
     "fallback_prior",
@@ -60,6 +70,8 @@ __all__ = [
     "place_stateless",
     "quotas",
     "run_strategy",
+    "share_warnings",
+    "stalled_text",
     "sticky",
     "target_actives",
     "targets",

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assignor.cli.toolkit.text import bar, print_uncut, text_console
-from assignor.placement import GroupState, TaskAssignment
+from assignor.placement import GroupState, TaskAssignment, stalled_text
 from assignor.problems import Problem, Round, moves_of, totals
 from encoding import shown
 
@@ -36,7 +36,11 @@ def print_answer(
         highlight=False,
     )
     after = f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
-    console.print(f"follow-up rebalance: {after if assignment.followup else 'none, settled'}")
+    stalled = stalled_text(state, assignment)
+    settled = f"none, settled, but {stalled}" if stalled else "none, settled"
+    console.print(
+        f"follow-up rebalance: {after if assignment.followup else settled}", highlight=False
+    )
     for warning in (*state.warnings, *assignment.warnings):
         console.print(Text(f"warning: {shown(warning, limit=None)}", style="yellow"))
     console.print()
