@@ -131,6 +131,10 @@ def followup_text(state):
     return TaskAssignment(active=_active(state), followup="later")
 
 
+def look_again_text(state):
+    return TaskAssignment(active=_active(state), look_again="later")
+
+
 def warnings_numbers(state):
     return TaskAssignment(active=_active(state), warnings=(1, b"x"))
 
