@@ -97,8 +97,8 @@ def test_a_strategy_that_leaves_tasks_elsewhere_is_said_once_for_all_clients():
     state = group(dict.fromkeys("bcdef", 1))
     assert share_warnings(state, answer(state)) == (
         (
-            "5 clients (b runs 0 of 1, c runs 0 of 1, d runs 0 of 1 and 2 more) are below the share of "
-            "stateful tasks: the strategy leaves them elsewhere"
+            "5 clients (b runs 0 of 1, c runs 0 of 1, d runs 0 of 1 and 2 more) are below the "
+            "share of stateful tasks: the strategy leaves them elsewhere"
         ),
     )
 
