@@ -6,6 +6,7 @@ from assignor.placement.below_share import (
     BelowShare,
     Shortage,
     below_share,
+    share_lines,
     share_warnings,
     stalled_text,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "place_stateless",
     "quotas",
     "run_strategy",
+    "share_lines",
     "share_warnings",
     "stalled_text",
     "sticky",

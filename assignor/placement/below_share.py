@@ -120,6 +120,18 @@ def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, 
     return tuple(warnings)
 
 
+def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
+    """One sentence a reason for all clients below their share, those that warm up included."""
+    low = below_share(state, assignment)
+    lines = []
+    for shortage in Shortage:
+        part = [one for one in low if one.shortage is shortage]
+        if part:
+            said = f"{_clients(state, part)} below the share of stateful tasks: {shortage.value}"
+            lines.append(said)
+    return tuple(lines)
+
+
 def stalled_warning(state: GroupState, low: BelowShare) -> str:
     """The sentence for a client whose copies come no nearer."""
     name = shown(state.clients[low.client])
