@@ -34,7 +34,16 @@ from assignor.explain import (
     dropped_reason,
     facts_of,
 )
-from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, NOBODY, GroupState, run_strategy
+from assignor.placement import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    NOBODY,
+    BelowShare,
+    GroupState,
+    below_share,
+    run_strategy,
+    share_lines,
+)
 from assignor.problems import Problem, parse_problem, read_problem
 from encoding import RebalanceError, TaskId
 
@@ -142,12 +151,19 @@ def _show(
         tasks = [_task_json(facts, one) for one in chosen]
         if task is not None:
             tasks[0]["changes"] = [_change_json(facts, change) for change in tried]
-        answer = {"name": problem.name, "strategy": name, "tasks": tasks}
+        low = [_below_json(facts, one) for one in below_share(facts.state, facts.assignment)]
+        answer = {"name": problem.name, "strategy": name, "tasks": tasks, "below_share": low}
         click.echo(json.dumps(answer, separators=(",", ":")))
     elif task is None:
         _print_summary(problem.name, facts, name)
     else:
         _print_task(problem.name, facts, name, task, tried)
+
+
+def _below_json(facts: Facts, low: BelowShare) -> dict[str, Any]:
+    """A client that runs fewer stateful tasks than its share, and why."""
+    client, why = _client_id(facts, low.client), low.shortage.value
+    return {"client": client, "held": low.held, "share": low.share, "why": why}
 
 
 def _client_id(facts: Facts, client: int) -> str | None:
@@ -320,6 +336,8 @@ def _print_summary(name: str, facts: Facts, strategy: str) -> None:
         more = " ..." if len(tasks) > _SHOWN else ""
         table.add_row(kind, str(len(tasks)), rule, named + more)
     print_uncut(table)
+    for line in share_lines(state, facts.assignment):
+        console.print(Sentence(line))
     for warning in (*state.warnings, *facts.assignment.warnings):
         console.print(Sentence(f"warning: {warning}", style="yellow"))
     console.print(Text("one task: --task TASK", style="dim"))

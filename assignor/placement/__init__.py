@@ -8,6 +8,14 @@ from assignor.placement.bands import (
     thread_bands,
     with_fresh_stateless,
 )
+from assignor.placement.below_share import (
+    BelowShare,
+    Shortage,
+    below_share,
+    share_lines,
+    share_warnings,
+    stalled_text,
+)
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.copies_apart import Spread
 from assignor.placement.final_places import targets, with_rack_costs
@@ -61,6 +69,7 @@ __all__ = [
     "STRATEGIES",
     "AssignmentError",
     "Bands",
+    "BelowShare",
     "BoolArray",
     "ClientInput",
     "ClientTasks",
@@ -69,6 +78,7 @@ __all__ = [
     "IntArray",
     "InvalidAssignment",
     "RacksByTask",
+    "Shortage",
     "Spread",
     "Strategy",
     "TaskAssignment",
@@ -76,6 +86,7 @@ __all__ = [
     "Violation",
     "actives_now",
     "assignment_from",
+    "below_share",
     "busiest",
     "by_client",
     "by_task",
@@ -97,6 +108,9 @@ __all__ = [
     "quotas",
     "run_strategy",
     "sentences",
+    "share_lines",
+    "share_warnings",
+    "stalled_text",
     "sticky",
     "target_actives",
     "targets",

@@ -38,7 +38,7 @@ def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, St
 
     warnings: tuple[str, ...] = ()
     if state.weights is None:
-        active, warnings = optimize_active(_with_moves_under_way(state), active)
+        active, warnings = optimize_active(state, active, _moves_under_way(state))
     else:
         warnings = (
             "racks of active tasks are not optimised: tasks have weights; drop one of both",
@@ -83,26 +83,26 @@ def _settled(state: GroupState, active: IntArray, task: IntArray, client: IntArr
     return state.with_copies(rows, owner=active)
 
 
-def _with_moves_under_way(state: GroupState) -> GroupState:
-    """The state with owners as they will be once the warm-ups that are there are used.
+def _moves_under_way(state: GroupState) -> IntArray:
+    """Int [T]: where a warm-up that is there is going to run its task, or NOBODY.
 
     Many placements have the least cost. Without this a rebalance may settle on another one than the
     last did, drop what warms up, and start over.
     """
-    owner = state.owner.copy()
+    under_way = np.full(len(state.tasks), NOBODY, dtype=np.int64)
     config = state.config
     traffic = config.rack_aware_assignment_traffic_cost or 0
     overlap = config.rack_aware_assignment_non_overlap_cost or 0
     counts = np.diff(state.copy_start)
-    extra = state.stateful & (owner != NOBODY) & (counts > 1 + config.num_standby_replicas)
+    extra = state.stateful & (state.owner != NOBODY) & (counts > 1 + config.num_standby_replicas)
     for task in np.flatnonzero(extra).tolist():
-        here = int(owner[task])
+        here = int(state.owner[task])
         cost = {c: _crossed(state, task, c) for c, _ in state.copies(task)}
         gain = traffic * (_crossed(state, task, here) - min(cost.values()))
         if gain > overlap:
             copies = [(cost[c], lag, c) for c, lag in state.copies(task) if c != here]
-            owner[task] = min(copies)[2]
-    return replace(state, owner=owner)
+            under_way[task] = min(copies)[2]
+    return under_way
 
 
 def _crossed(state: GroupState, task: int, client: int) -> int:

@@ -120,6 +120,7 @@ def settle(
         standbys=tuple(sorted(pairs + more)),
         warmups=tuple(sorted(warmups)),
         followup=followup,
+        look_again=any(build.is_stalled and not build.is_standby for build in builds),
         warnings=standbys.warnings,
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from assignor.placement.bands import quotas
 from assignor.placement.copies_apart import Spread
+from assignor.placement.copy_chains import hand_on
 from assignor.placement.new_standbys import Board, fill_standbys
 from assignor.placement.state import GroupState, IntArray
 
@@ -73,6 +74,7 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
         board.room = _room(state, load, held.astype(np.int64), copies).tolist()
         if not _shed_all(board, state):
             break
+    hand_on(board)
     sizes = [len(held_by) for held_by in board.holders.values()]
     clients = chain.from_iterable(map(sorted, board.holders.values()))
     return Standbys(

@@ -151,6 +151,8 @@ class TaskAssignment:
         standbys: (task, client) pairs of standby and warm-up copies, sorted.
         warmups: those of them that are beyond num.standby.replicas until they have caught up.
         followup: whether a probing rebalance is wanted while copies warm up (KIP-441).
+        look_again: whether tasks wait for copies that came no nearer since the last rebalance; they
+            may be slow instead of stuck, so a leader looks again a few times, ever later.
         warnings: what could not be had, and why.
     """
 
@@ -158,6 +160,7 @@ class TaskAssignment:
     standbys: tuple[tuple[int, int], ...] = ()
     warmups: tuple[tuple[int, int], ...] = ()
     followup: bool = False
+    look_again: bool = False
     warnings: tuple[str, ...] = ()
 
     def standby_table(self) -> IntArray:

@@ -7,12 +7,14 @@ name is expected. `run_strategy` calls it, and checks its answer by `validate` b
 import difflib
 import importlib
 import sys
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
+from assignor.placement.below_share import share_warnings
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment
 from assignor.placement.validation import (
@@ -85,7 +87,8 @@ def named_strategy(name: str) -> Strategy:
 def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
     """The strategy's answer, valid, in the declared types, and in arrays of its own.
 
-    The strategy gets the group in arrays that it cannot write into.
+    The strategy gets the group in arrays that it cannot write into. Warnings about clients that
+    stay below their share of stateful tasks are added to those of the answer.
 
     Raises:
         TaskAssignmentError: the strategy failed (by an `Exception` or `SystemExit`); the message
@@ -104,7 +107,8 @@ def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
     wrong = validate(state, assignment)
     if wrong:
         raise InvalidAssignment(f"the answer of strategy {_name_of(strategy)}", wrong)
-    return plain(assignment)
+    found = plain(assignment)
+    return replace(found, warnings=(*found.warnings, *share_warnings(state, found)))
 
 
 def _name_of(strategy: Strategy) -> str:

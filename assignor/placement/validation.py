@@ -103,6 +103,7 @@ def plain(assignment: TaskAssignment) -> TaskAssignment:
         standbys=_sorted(assignment.standbys),
         warmups=_sorted(assignment.warmups),
         followup=bool(assignment.followup),
+        look_again=bool(assignment.look_again),
         warnings=tuple(assignment.warnings),
     )
 
@@ -134,8 +135,10 @@ def _wrong_types(given: object) -> str:
         wrong = _wrong_pairs(name, getattr(given, name))
         if wrong:
             return wrong
-    if type(given.followup) not in (bool, np.bool_):
-        return f"followup is {type_name(given.followup)}; give True or False"
+    for name in ("followup", "look_again"):
+        flag = getattr(given, name)
+        if type(flag) not in (bool, np.bool_):
+            return f"{name} is {type_name(flag)}; give True or False"
     if type(given.warnings) not in _LISTS:
         return f"warnings is {type_name(given.warnings)}; give a tuple of texts"
     strange = sorted({type_name(one) for one in given.warnings if type(one) is not str})

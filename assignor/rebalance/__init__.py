@@ -14,6 +14,7 @@ from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
     NO_CLAIMS,
     NO_FAILURES,
+    NONE_STALLED,
     RECORD_BYTES,
     ClaimMemory,
     GroupAnswer,
@@ -34,6 +35,7 @@ from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
+    "NONE_STALLED",
     "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",

@@ -131,6 +131,10 @@ def followup_text(state):
     return TaskAssignment(active=_active(state), followup="later")
 
 
+def look_again_text(state):
+    return TaskAssignment(active=_active(state), look_again="later")
+
+
 def warnings_numbers(state):
     return TaskAssignment(active=_active(state), warnings=(1, b"x"))
 
@@ -181,6 +185,7 @@ ANSWERING = {
     "warmups_strange": "warm-up (0, 1) is not among the standbys",
     "warmups_unhashable": "warmups is given as list; give whole numbers",
     "followup_text": "followup is str; give True or False",
+    "look_again_text": "look_again is str; give True or False",
     "warnings_numbers": "warnings has entries that are bytes, int; give texts",
     "warnings_text": "warnings is str; give a tuple of texts",
 }

@@ -35,6 +35,7 @@ from assignor.placement import Strategy, high_availability
 from assignor.rebalance import (
     NO_CLAIMS,
     NO_FAILURES,
+    NONE_STALLED,
     GroupMember,
     LeaderKnowledge,
     MemberAnswer,
@@ -130,7 +131,7 @@ class SharedAssignor(Following):
         self._last_bytes = b""
         self._offered: tuple[TopicPartition, ...] = ()
         self._lags: Mapping[str, Mapping[TaskId, int]] = {}
-        self._failures = NO_FAILURES
+        self._failures, self._stalled = NO_FAILURES, NONE_STALLED
         # Of the last answers that reached the group, and of those that are on their way.
         self._claims, self._answered = NO_CLAIMS, NO_CLAIMS
         self._error_code = 0
@@ -205,6 +206,7 @@ class SharedAssignor(Following):
             self._report(why)
             raise TaskAssignmentError(why) from error
         self._lags, self._failures, self._answered = answer.lags, answer.failures, answer.claims
+        self._stalled = answer.stalled
         for fault in answer.faults:
             self._report(fault)
         self._observe(decided(answer, seconds=time.perf_counter() - began_s))
@@ -246,6 +248,7 @@ class SharedAssignor(Following):
         return LeaderKnowledge(
             lags_before=self._lags,
             failures=self._failures,
+            stalled=self._stalled,
             claims=self._claims,
             generation=_UNKNOWN_GENERATION if self._client is None else self._client.generation(),
             leader_id=mine[0] if mine else None,

@@ -7,7 +7,14 @@ from rich.table import Table
 from rich.text import Text
 
 from assignor.cli.toolkit.text import bar, print_uncut, text_console
-from assignor.placement import GroupState, IntArray, TaskAssignment, busiest, work_of
+from assignor.placement import (
+    GroupState,
+    IntArray,
+    TaskAssignment,
+    busiest,
+    stalled_text,
+    work_of,
+)
 from assignor.problems import Problem, Round, moves_of, totals
 from encoding import shown
 
@@ -38,7 +45,11 @@ def print_answer(
     if state.weights is not None:
         console.print(Text(work_line(state, assignment.active)))
     after = f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
-    console.print(f"follow-up rebalance: {after if assignment.followup else 'none, settled'}")
+    stalled = stalled_text(state, assignment)
+    settled = f"none, settled, but {stalled}" if stalled else "none, settled"
+    console.print(
+        f"follow-up rebalance: {after if assignment.followup else settled}", highlight=False
+    )
     for warning in (*state.warnings, *assignment.warnings):
         console.print(Text(f"warning: {shown(warning, limit=None)}", style="yellow"))
     console.print()

@@ -13,6 +13,7 @@ import numpy as np
 
 from assignor.placement.racks.classes import decode
 from assignor.placement.racks.graph import FORBIDDEN, Transport, solve_transport
+from assignor.placement.racks.kept_places import kept_places
 from assignor.placement.racks.optimise import Pairs, optimize_standbys, rack_costs
 from assignor.placement.racks.traffic import traffic_of
 from assignor.placement.state import BoolArray, GroupState, IntArray
@@ -81,15 +82,15 @@ def _slots(state: GroupState, active: IntArray, pairs: Pairs) -> list[_Slots]:
         held.setdefault(task, []).append(client)
     is_balanced = state.config.rack_aware_assignment_strategy == "balance_subtopology"
     states = set(zip(state.copy_task().tolist(), state.copy_client.tolist(), strict=True))
+    is_kept = kept_places(state, active).includes(active).tolist()
     parts: dict[tuple[int, int], list[tuple[int, list[int], bool, bool]]] = {}
     for task, clients in sorted(held.items()):
         slot = [int(active[task]), *sorted(clients, key=lambda c: (state.racks[c] or "", c))]
         if not all(rack_known[client] for client in slot):
             continue
         part = (len(slot), int(state.subtopology[task]) if is_balanced else 0)
-        runs = int(state.owner[task]) == slot[0]
         warm = any((task, client) in states for client in clients)
-        parts.setdefault(part, []).append((task, slot, runs, warm))
+        parts.setdefault(part, []).append((task, slot, is_kept[task], warm))
     return [
         _Slots(
             task=np.array([row[0] for row in rows], dtype=np.int64),

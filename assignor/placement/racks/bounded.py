@@ -1,12 +1,13 @@
 """The exact optimum where clients must give up tasks, or shares of subtopologies bind.
 
 Then it matters *which* client keeps what, and a rack is too coarse. The graph has a node for each
-pool of tasks (class and subtopology), an arc from it to each client that owns some of it (what it
-may keep), and one to each rack for all else: (pools x racks) + owned pairs + clients arcs instead
-of tasks x clients.
+pool of tasks (class, subtopology, and the places where they may stay, if several), an arc from it
+to each client that may keep some of it, and one to each rack for all else: (pools x racks) + kept
+pairs + clients arcs instead of tasks x clients.
 """
 
 from collections import defaultdict
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from assignor.placement.state import NOBODY, IntArray
 def group_arcs(placement: Placement, limits: IntArray | None) -> int:
     """Number of arcs of the graph; what `solve_groups` takes grows faster than that."""
     pools = _pools(placement)
-    owned = placement.owner != NOBODY
     width = len(placement.rack_of)
-    pair_count = len(np.unique(pools[owned] * width + placement.owner[owned]))
+    pair_count = len(np.unique(pools[placement.kept.row()] * width + placement.kept.client))
     clients = len(np.unique(placement.client))
     blocks = 0 if limits is None else len(limits)
     racks = placement.weight.shape[1]
@@ -28,8 +28,19 @@ def group_arcs(placement: Placement, limits: IntArray | None) -> int:
 
 
 def _pools(placement: Placement) -> IntArray:
-    """Int [M]: number of (class, subtopology, owned or not) of each task."""
-    table = np.stack([placement.class_of, placement.block_of, placement.owner != NOBODY], axis=1)
+    """Int [M]: number of (class, subtopology, no place, one, or which) of each task.
+
+    Tasks with one place each share a pool whatever the place: an arc to a client then takes as
+    many as have it. Of tasks with several that would be no bound, so each set of places is a pool.
+    """
+    kept = placement.kept
+    several = np.minimum(kept.count(), 1)
+    starts, clients = kept.start.tolist(), kept.client.tolist()
+    number: dict[tuple[int, ...], int] = {}
+    for row in np.flatnonzero(kept.count() > 1).tolist():
+        places = tuple(clients[starts[row] : starts[row + 1]])
+        several[row] = number.setdefault(places, len(number) + 2)
+    table = np.stack([placement.class_of, placement.block_of, several], axis=1)
     _, pool = np.unique(table, axis=0, return_inverse=True)
     return pool.reshape(-1).astype(np.int64)
 
@@ -60,26 +71,35 @@ def _graph(placement: Placement, pools: IntArray, limits: IntArray | None) -> An
     for client, count in enumerate(quota):
         if count:
             graph.add_node(("client", client), demand=count)
-            _add_places(graph, client, int(placement.rack_of[client]), limits)
+            _add_client(graph, client, int(placement.rack_of[client]), limits)
     for pool, rows in sorted(_members(pools).items()):
         block = 0 if limits is None else int(placement.block_of[rows[0]])
         weight = placement.weight[placement.class_of[rows[0]]].tolist()
         graph.add_node(("pool", pool), demand=-len(rows))
-        is_owned = bool(placement.owner[rows[0]] != NOBODY)
-        move = placement.overlap if is_owned else 0
+        places = _places(placement, rows)
+        move = placement.overlap if places else 0
         for rack, cost in enumerate(weight):
             graph.add_edge(("pool", pool), ("rack", block, rack), weight=cost + move)
-        names, counts = np.unique(placement.owner[rows], return_counts=True)
-        for client, count in zip(names.tolist(), counts.tolist(), strict=True):
-            # An owner that is to hold nothing keeps nothing.
-            if is_owned and quota[client]:
+        for client, own in sorted(places.items()):
+            # A client that is to hold nothing keeps nothing.
+            if quota[client]:
                 cost = weight[int(placement.rack_of[client])]
                 end = ("client", client) if limits is None else ("share", block, client)
-                graph.add_edge(("pool", pool), end, weight=cost, capacity=count)
+                graph.add_edge(("pool", pool), end, weight=cost, capacity=len(own))
     return graph
 
 
-def _add_places(graph: Any, client: int, rack: int, limits: IntArray | None) -> None:
+def _places(placement: Placement, rows: list[int]) -> dict[int, list[int]]:
+    """Client -> those of the rows that may stay there."""
+    starts, clients = placement.kept.start, placement.kept.client
+    places: dict[int, list[int]] = defaultdict(list)
+    for row in rows:
+        for client in clients[starts[row] : starts[row + 1]].tolist():
+            places[client].append(row)
+    return places
+
+
+def _add_client(graph: Any, client: int, rack: int, limits: IntArray | None) -> None:
     """Arcs from a client's rack to it, by way of its share of each subtopology if that is bound."""
     if limits is None:
         graph.add_edge(("rack", 0, rack), ("client", client), weight=0)
@@ -98,7 +118,7 @@ def _members(pools: IntArray) -> dict[int, list[int]]:
 
 
 def _decode(placement: Placement, pools: IntArray, flows: Any) -> IntArray:
-    """Tasks for the flows: owners keep the first of theirs, the rest fills the racks' places."""
+    """Tasks for the flows: clients keep the first of theirs, the rest fills the racks' places."""
     placed = np.full(len(pools), NOBODY, dtype=np.int64)
     arrivals: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for pool, rows in sorted(_members(pools).items()):
@@ -119,9 +139,8 @@ def _decode(placement: Placement, pools: IntArray, flows: Any) -> IntArray:
 def _keep(
     placement: Placement, rows: list[int], kept: list[tuple[int, int]], placed: IntArray
 ) -> None:
-    by_owner: dict[int, list[int]] = defaultdict(list)
-    for row in reversed(rows):
-        by_owner[int(placement.owner[row])].append(row)
+    places = _places(placement, rows)
     for client, count in kept:
-        for _ in range(count):
-            placed[by_owner[client].pop()] = client
+        own = (row for row in places[client] if placed[row] == NOBODY)
+        for row in list(islice(own, count)):
+            placed[row] = client

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assignor.placement.racks.graph import Transport, solve_transport
-from assignor.placement.state import NOBODY, IntArray
+from assignor.placement.racks.kept_places import KeptPlaces
+from assignor.placement.state import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -14,16 +15,16 @@ class Placement:
 
     Attributes:
         client: int [M], where each task is to go; every client keeps its count.
-        owner: int [M], where it runs now, or NOBODY: staying there is free, moving pays.
+        kept: where each task may stay: on one of its places it is free, elsewhere it pays.
         class_of: int [M], its class.
         weight: int [K, R], cost of one task of the class in the rack.
         rack_of: int [C], the rack of each client.
-        overlap: cost of a task that does not stay with its owner, >= 0.
+        overlap: cost of a task that has places and is on none of them, >= 0.
         block_of: int [M], its subtopology as 0, 1, ...
     """
 
     client: IntArray
-    owner: IntArray
+    kept: KeptPlaces
     class_of: IntArray
     weight: IntArray
     rack_of: IntArray
@@ -33,7 +34,7 @@ class Placement:
     def cost(self, client: IntArray) -> int:
         """Traffic and moves of a placement of these tasks."""
         traffic = int(self.weight[self.class_of, self.rack_of[client]].sum())
-        moved = (self.owner != NOBODY) & (client != self.owner)
+        moved = (self.kept.count() > 0) & ~self.kept.includes(client)
         return traffic + self.overlap * int(moved.sum())
 
 
@@ -41,9 +42,10 @@ def exchange(placement: Placement, group_of: IntArray) -> IntArray:
     """Exchange tasks between racks, inside each group of tasks, at least cost.
 
     Counts of every client are kept inside each group, so with subtopologies as groups no
-    subtopology gets less balanced. Exact where every task that has an owner goes to it now: then
-    all that a move costs is known by class. Otherwise tasks that are taken from their owner anyway
-    count as free to move, which is close to the optimum (within 5 % where measured).
+    subtopology gets less balanced. Exact where every task that has a place has one and is on it
+    now: then all that a move costs is known by class. Otherwise tasks that are on none of their
+    places count as free to move, and a task that changes racks as one that leaves its places, which
+    is close to the optimum (within 5 % where measured, with one place a task).
 
     Args:
         placement: the tasks.
@@ -53,7 +55,7 @@ def exchange(placement: Placement, group_of: IntArray) -> IntArray:
         int [M], the client of each task.
     """
     client = placement.client.copy()
-    stays = placement.client == placement.owner
+    stays = placement.kept.includes(placement.client)
     for group in range(int(group_of.max(initial=-1)) + 1):
         rows = np.flatnonzero(group_of == group)
         kinds = placement.class_of[rows] * 2 + stays[rows]
@@ -106,17 +108,16 @@ def decode(
 
 
 def lower_bound(placement: Placement) -> int:
-    """No placement with these counts costs less: racks may keep what their clients own at most."""
-    kinds = placement.class_of * 2 + (placement.owner != NOBODY)
+    """No placement with these counts costs less: a rack keeps what has a place in it at most."""
+    kinds = placement.class_of * 2 + (placement.kept.count() > 0)
     names, kind = np.unique(kinds, return_inverse=True)
     kind = kind.reshape(-1)
     racks = placement.weight.shape[1]
     size = len(names) * racks
     now = np.bincount(kind * racks + placement.rack_of[placement.client], minlength=size)
-    owned = placement.owner != NOBODY
-    home = placement.rack_of[placement.owner[owned]]
-    at_home = home >= 0
-    kept = np.bincount(kind[owned][at_home] * racks + home[at_home], minlength=size)
+    # A task with two places in a rack is kept there once.
+    places = np.unique(placement.kept.row() * racks + placement.rack_of[placement.kept.client])
+    kept = np.bincount(kind[places // racks] * racks + places % racks, minlength=size)
     problem = Transport(
         start=now.reshape(-1, racks).astype(np.int64),
         cost=placement.weight[names // 2],

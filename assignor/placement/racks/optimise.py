@@ -2,8 +2,10 @@
 
 `optimize_active` and `optimize_standbys` take a placement and exchange tasks between clients of
 different racks, so that traffic_cost x partitions read from another rack + non_overlap_cost x tasks
-that leave their owner is least. Overlap is measured against the client that *runs* the task, not
-against the target of the moment as Kafka does, which is what makes Kafka move nearly everything.
+that leave their place is least. The place of a task is the client that *runs* it, not the target of
+the moment as in Kafka, which is what makes Kafka move nearly everything. A task that nobody runs,
+or whose owner is behind, has its caught-up copies for places: taking it over there is worth as much
+as keeping it on its owner.
 
 Missing information does no harm and is said: a partition with unknown replicas counts nothing, a
 client without a rack keeps what it has. (Kafka leaves all racks alone then, and only logs it.)
@@ -13,9 +15,10 @@ import numpy as np
 
 from assignor.placement.racks.bounded import group_arcs, solve_groups
 from assignor.placement.racks.classes import Placement, exchange, lower_bound
+from assignor.placement.racks.kept_places import KeptPlaces, kept_places
 from assignor.placement.racks.standbys import Copies, cells_of, improve
 from assignor.placement.racks.traffic import Traffic, traffic_of
-from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, RacksByTask
+from assignor.placement.state import BoolArray, GroupState, IntArray, RacksByTask
 
 TRAFFIC_COST, NON_OVERLAP_COST = 10, 1
 # Up to so many arcs the exact graph is worth its time (about half a second).
@@ -41,7 +44,11 @@ def _has_choice(state: GroupState) -> bool:
 
 
 def optimize_active(
-    state: GroupState, active: IntArray, *, among: BoolArray | None = None
+    state: GroupState,
+    active: IntArray,
+    under_way: IntArray | None = None,
+    *,
+    among: BoolArray | None = None,
 ) -> tuple[IntArray, tuple[str, ...]]:
     """Exchange actives between racks at least cost.
 
@@ -52,6 +59,8 @@ def optimize_active(
     Args:
         state: the group, `partition_racks` and the racks of its clients.
         active: int [T], the client of every task.
+        under_way: int [T], where a copy warms up for a move that this placement made before, or
+            NOBODY; the task is kept there.
         among: bool [T], the tasks that may change places; None: all.
 
     Returns:
@@ -66,29 +75,36 @@ def optimize_active(
         return active, warnings
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     may_move = has_rack[active] if among is None else has_rack[active] & among
-    placed = active.copy()
+    placed, kept = active.copy(), kept_places(state, active, under_way)
     for is_stateful in (True, False):
         tasks = np.flatnonzero((state.stateful == is_stateful) & may_move)
         if not len(tasks):
             continue
         costs = rack_costs(state) if is_stateful else (len(tasks) + 1, 1)
-        placed[tasks] = _best(state, active, tasks, traffic, costs)
+        placed[tasks] = _best(state, active, tasks, traffic, costs, kept=kept)
     return placed, warnings
 
 
 def _best(
-    state: GroupState, active: IntArray, tasks: IntArray, traffic: Traffic, costs: tuple[int, int]
+    state: GroupState,
+    active: IntArray,
+    tasks: IntArray,
+    traffic: Traffic,
+    costs: tuple[int, int],
+    *,
+    kept: KeptPlaces,
 ) -> IntArray:
     """The cheapest placement of these tasks: by rack if that proves enough, else by client."""
-    placement = _placement(state, active, tasks, traffic, costs)
+    placement = _placement(state, active, tasks, traffic, costs, kept=kept)
     limits = None
     if state.config.rack_aware_assignment_strategy == "balance_subtopology":
         limits = shares(placement)
     by_rack = exchange(
         placement, np.zeros(len(tasks), dtype=np.int64) if limits is None else placement.block_of
     )
-    settled = (placement.owner == NOBODY) | (placement.owner == placement.client)
-    if limits is None and settled.all():
+    places = placement.kept.count()
+    is_settled = (places == 0) | ((places == 1) & placement.kept.includes(placement.client))
+    if limits is None and is_settled.all():
         return by_rack
     if placement.cost(by_rack) == lower_bound(placement):
         return by_rack
@@ -103,15 +119,15 @@ def _placement(
     tasks: IntArray,
     traffic: Traffic,
     costs: tuple[int, int],
+    *,
+    kept: KeptPlaces,
 ) -> Placement:
-    owner = state.owner[tasks]
     held = np.bincount(active[tasks], minlength=len(state.clients))
     _, block_of = np.unique(state.subtopology[tasks], return_inverse=True)
-    # An owner that is to hold nothing cannot keep its tasks: they move in any case.
-    can_keep = (owner != NOBODY) & (held[owner] > 0)
     return Placement(
         client=active[tasks],
-        owner=np.where(can_keep, owner, NOBODY),
+        # A client that is to hold nothing cannot keep its tasks: they move in any case.
+        kept=kept.part(tasks, held > 0),
         class_of=traffic.class_of[tasks],
         weight=costs[0] * traffic.weight,
         rack_of=traffic.rack_of,

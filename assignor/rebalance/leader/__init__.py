@@ -12,12 +12,14 @@ from assignor.rebalance.leader.record_budget import (
     fit_group,
     protocol_bytes,
 )
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
 from assignor.rebalance.leader.subscriptions import GroupMember
 from assignor.rebalance.leader.threads import assign_actives, assign_threads
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
+    "NONE_STALLED",
     "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",

@@ -30,6 +30,7 @@ from assignor.rebalance.leader.finalized_levels import (
 from assignor.rebalance.leader.group_answers import Answered, answer_group
 from assignor.rebalance.leader.placing import LeaderKnowledge, Placed, keep_previous, place_tasks
 from assignor.rebalance.leader.record_budget import GROUP_RECORD_LIMIT
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES, StrategyFailures
 from assignor.rebalance.leader.subscriptions import (
     GroupMember,
@@ -88,8 +89,8 @@ class GroupAnswer:
         claims: to be handed in as `LeaderKnowledge.claims` next time, if this answer was delivered
             and this leader leads the next generation, too.
         faults: what the leader failed at and how it went on: defects, to be reported as errors.
-        failures: of the strategy, to be handed in as `LeaderKnowledge.failures` next time; the
-            leader's own answer asks for a follow-up rebalance when it is time to try again.
+        failures, stalled: of the strategy, and copies that came no nearer; to be handed in under
+            these names next time. The leader's own answer says when to look at them again.
     """
 
     answers: Mapping[str, MemberAnswer]
@@ -100,6 +101,7 @@ class GroupAnswer:
     lags: Mapping[str, Mapping[TaskId, int]]
     withheld: Mapping[str, tuple[TopicPartition, ...]]
     failures: StrategyFailures = NO_FAILURES
+    stalled: StalledCopies = NONE_STALLED
     moved_tasks: int = 0
     claims: ClaimMemory = NO_CLAIMS
     faults: tuple[str, ...] = ()
@@ -214,6 +216,7 @@ def _assigned(call: _Call, suspects: Mapping[str, str], *, keeps_because: str = 
         lags=answered.placed.lags,
         withheld=answered.withheld,
         failures=answered.placed.failures,
+        stalled=answered.placed.stalled,
         moved_tasks=_moved(read, plan, answered.placed.placement),
         claims=answered.claims,
     )

@@ -204,4 +204,5 @@ def kept_where_it_ran(
         ),
         frozen=frozen,
         failures=failures,
+        stalled=knowledge.stalled,
     )

@@ -12,6 +12,12 @@ from assignor.config import AssignmentConfig
 from assignor.placement import GroupState, Strategy, TaskAssignment, group_state
 from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
+from assignor.rebalance.leader.stalled_copies import (
+    NONE_STALLED,
+    StalledCopies,
+    news_of,
+    stalled_now,
+)
 from assignor.rebalance.leader.strategy_attempts import (
     NO_FAILURES,
     Attempt,
@@ -48,6 +54,7 @@ class Placed:
     frozen: frozenset[TaskId] = frozenset()
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     failures: StrategyFailures = NO_FAILURES
+    stalled: StalledCopies = NONE_STALLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +67,7 @@ class LeaderKnowledge:
         lags_before: process id -> lags that it had at the rebalance before; a warm-up that comes no
             nearer does not keep probing rebalances going.
         failures: what the rebalance before left to remember of a strategy that failed.
+        stalled: what it left to remember of copies that came no nearer.
         levels: the newest finalized levels that this leader knows; a member that says newer ones
             corrects it (KIP-584).
         leader_id: member id of this leader; its answer carries the time of the next look.
@@ -74,6 +82,7 @@ class LeaderKnowledge:
     end_offset_sums: Mapping[TaskId, int] | None = None
     lags_before: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     failures: StrategyFailures = NO_FAILURES
+    stalled: StalledCopies = NONE_STALLED
     levels: FinalizedLevels = UNKNOWN_LEVELS
     leader_id: str | None = None
     now_ms: int = 0
@@ -116,9 +125,7 @@ def place_tasks(
         claims.ignored,
     )
     if not clients:
-        placement = Placement(partitions_by_member=kept.partitions_by_member)
-        failures, warnings = knowledge.failures, kept.warnings
-        return Placed(placement=placement, failures=failures, warnings=warnings, frozen=kept.tasks)
+        return _without_clients(kept, knowledge)
     state = group_state(
         tasks=plan.partitions_by_task.keys() - kept.tasks,
         stateful_tasks=plan.stateful_tasks,
@@ -127,6 +134,7 @@ def place_tasks(
         end_offset_sums=knowledge.end_offset_sums,
     )
     tried = attempt(strategy, state, before=knowledge.failures, now_ms=knowledge.now_ms)
+    stalled, news = _stalled(state, tried, config, knowledge)
     active, standby, warmup = _by_thread(able, state, tried.assignment, plan, claims)
     return Placed(
         placement=Placement(
@@ -135,12 +143,13 @@ def place_tasks(
             warmup_by_member=warmup,
             partitions_by_member=kept.partitions_by_member,
             endpoint_by_member=endpoints_of(able),
-            next_rebalance_ms=_next_look(tried, config, knowledge, kept.tasks),
+            next_rebalance_ms=_next_look(tried, stalled, config, knowledge, kept.tasks),
         ),
-        warnings=(*state.warnings, *tried.assignment.warnings, *tried.warnings, *kept.warnings),
+        warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         frozen=kept.tasks,
         lags={client.process_id: dict(client.lags) for client in clients},
         failures=tried.failures,
+        stalled=stalled,
     )
 
 
@@ -189,8 +198,40 @@ def held_by_quarantined(
     )
 
 
+def _without_clients(kept: KeptByQuarantined, knowledge: LeaderKnowledge) -> Placed:
+    """Nobody can be given tasks; what quarantined members have stays there."""
+    return Placed(
+        placement=Placement(partitions_by_member=kept.partitions_by_member),
+        failures=knowledge.failures,
+        stalled=knowledge.stalled,
+        warnings=kept.warnings,
+        frozen=kept.tasks,
+    )
+
+
+def _stalled(
+    state: GroupState, tried: Attempt, config: AssignmentConfig, knowledge: LeaderKnowledge
+) -> tuple[StalledCopies, tuple[str, ...]]:
+    """What to remember of stalled copies, and the strategy's warnings that are news.
+
+    While a strategy that failed is not asked, what is remembered stays as it was.
+    """
+    answer, before = tried.assignment, knowledge.stalled
+    if tried.failures.count:
+        return before, answer.warnings
+    now = stalled_now(
+        state,
+        answer,
+        before=before,
+        now_ms=knowledge.now_ms,
+        interval_ms=config.probing_rebalance_interval_ms,
+    )
+    return now, news_of(state, answer, before=before, now=now)
+
+
 def _next_look(
     tried: Attempt,
+    stalled: StalledCopies,
     config: AssignmentConfig,
     knowledge: LeaderKnowledge,
     frozen: AbstractSet[TaskId],
@@ -206,6 +247,8 @@ def _next_look(
         looks.append(tried.failures.retry_at_ms)
     elif tried.assignment.followup:
         looks.append(knowledge.now_ms + config.probing_rebalance_interval_ms)
+    elif stalled.look_at_ms:
+        looks.append(stalled.look_at_ms)
     return {knowledge.leader_id: min(looks)} if looks else {}
 
 

@@ -75,6 +75,15 @@ def test_racks_and_tags_are_columns_when_they_count():
     ]
 
 
+def test_a_client_below_its_share_is_said_with_the_reason_also_while_it_warms_up():
+    text = " ".join(call().stdout.split())
+    assert "runs 0 of 2) is below the share of stateful tasks: its copies are not caught up" in text
+    assert "warning" not in text
+    [low] = json.loads(call("--format", "json").stdout)["below_share"]
+    assert low.pop("client") in JOIN["clients"]
+    assert low == {"held": 0, "share": 2, "why": "its copies are not caught up yet"}
+
+
 def test_one_problem_is_chosen_by_name():
     other = JOIN | {"name": "other"}
     assert call("--name", "other", lines=[JOIN, other]).stdout.startswith("other:")

@@ -24,12 +24,22 @@ def draw_replicas(rng, racks, *, known=1.0):
     )
 
 
-def draw_actives(rng):
-    """A group and a placement of its actives: by owner, in turn, or at random."""
+def draw_actives(rng, *, copies=False):
+    """A group and a placement of its actives: by owner, in turn, or at random.
+
+    With `copies` any client may have a copy of a task besides, and owners may be behind.
+    """
     clients, racks = rng.randint(2, 7), [f"r{number}" for number in range(rng.randint(2, 4))]
     tasks = [TaskId(s, p) for s in range(rng.randint(1, 3)) for p in range(rng.randint(1, 8))]
     stateful = set(tasks) if rng.random() < 0.7 else {t for t in tasks if t.subtopology % 2 == 0}
     owner = {task: rng.randrange(clients) if rng.random() < 0.8 else None for task in tasks}
+    lags = {
+        number: {t: LAG_RUNNING for t in tasks if owner[t] == number and t in stateful}
+        for number in range(clients)
+    }
+    for number, task in ((n, t) for n in range(clients) for t in tasks if copies and t in stateful):
+        if rng.random() < 0.3:
+            lags[number][task] = rng.choice([0, 0, 20_000, 30_000])
     state = group_state(
         tasks=tasks,
         stateful_tasks=stateful,
@@ -37,7 +47,7 @@ def draw_actives(rng):
             ClientInput(
                 process_id=f"c{number}",
                 active_tasks=frozenset(t for t in tasks if owner[t] == number),
-                lags={t: LAG_RUNNING for t in tasks if owner[t] == number and t in stateful},
+                lags=lags[number],
                 rack=rng.choice(racks) if rng.random() < 0.97 else None,
             )
             for number in range(clients)
@@ -47,7 +57,7 @@ def draw_actives(rng):
             rack_aware_assignment_traffic_cost=rng.choice(COSTS),
             rack_aware_assignment_non_overlap_cost=rng.choice(COSTS),
         ),
-        end_offset_sums=dict.fromkeys(tasks, 5),
+        end_offset_sums=dict.fromkeys(tasks, 50_000 if copies else 5),
         partition_racks={task: draw_replicas(rng, racks, known=0.97) for task in tasks},
     )
     mode = rng.random()
@@ -59,12 +69,35 @@ def draw_actives(rng):
     return state, np.array(drawn, dtype=np.int64)
 
 
-def active_cost(state, task, client, costs):
+def places_of(state, task, active):
+    """Where the task may stay: its owner, caught-up copies without one, else the nearest copies.
+
+    And where balance has it, if it is caught up there; with more copies than configured on all of
+    those that are caught up.
+    """
+    owner, limit = int(state.owner[task]), state.config.acceptable_recovery_lag
+    lags = dict(state.copies(task))
+    if not state.stateful[task] or state.end_offset_sums[task] <= limit:
+        return {owner} - {NOBODY}
+    hot = {client for client, lag in lags.items() if lag <= limit}
+    if owner != NOBODY and (owner in hot or (owner in lags and not hot)):
+        is_spare = len(lags) > 1 + state.config.num_standby_replicas
+        return {owner} | (hot if is_spare else {int(active[task])} & hot)
+    return hot or {client for client, lag in lags.items() if lag == min(lags.values())}
+
+
+def active_cost(state, task, client, costs, active):
     rack = state.racks[client]
     crossing = sum(
         1 for p in state.partition_racks[task] if p and rack is not None and rack not in p
     )
-    return costs[0] * crossing + costs[1] * int(state.owner[task] not in (NOBODY, client))
+    used = {
+        int(one)
+        for one, same in zip(active, state.stateful, strict=True)
+        if same == state.stateful[task]
+    }
+    places = places_of(state, task, active) & used
+    return costs[0] * crossing + costs[1] * int(bool(places) and client not in places)
 
 
 def cheapest_actives(state, active, tasks, costs):
@@ -81,7 +114,7 @@ def cheapest_actives(state, active, tasks, costs):
         graph.add_node(("task", task), demand=-1)
         for client in used:
             end = ("share", sub, client) if is_balanced else ("client", client)
-            cost = active_cost(state, task, client, costs)
+            cost = active_cost(state, task, client, costs, active)
             graph.add_edge(("task", task), end, weight=cost, capacity=1)
     for sub, own in members.items() if is_balanced else ():
         for client in used:

@@ -78,7 +78,7 @@ def test_actives_never_cost_more_and_standbys_never_either(strategy):
         placed, after, _ = optimize_together(state, active, pairs)
         costs = rack_costs(state)
         before, now = (
-            sum(active_cost(state, t, int(a[t]), costs) for t in range(total))
+            sum(active_cost(state, t, int(a[t]), costs, active) for t in range(total))
             for a in (active, placed)
         )
         assert now == before

@@ -2,6 +2,7 @@ import numpy as np
 
 from assignor.placement.racks.bounded import group_arcs, solve_groups
 from assignor.placement.racks.classes import Placement, exchange, lower_bound
+from assignor.placement.racks.kept_places import KeptPlaces
 from assignor.placement.state import NOBODY
 
 
@@ -9,7 +10,7 @@ def shedding_group():
     """Client 0 (rack 0) runs three tasks and may keep one; client 1 (rack 1) takes two."""
     return Placement(
         client=np.array([0, 1, 1]),
-        owner=np.array([0, 0, 0]),
+        kept=KeptPlaces.of_owner(np.array([0, 0, 0])),
         class_of=np.array([0, 0, 1]),
         # Class 0 is at home in rack 1, class 1 in rack 0.
         weight=np.array([[10, 0], [0, 10]]),
@@ -40,7 +41,7 @@ def test_exchange_inside_groups_keeps_the_count_of_each():
 def test_the_size_of_the_graph_is_known_before_it_is_built():
     nobody = Placement(
         client=np.array([0, 1]),
-        owner=np.array([NOBODY, NOBODY]),
+        kept=KeptPlaces.of_owner(np.array([NOBODY, NOBODY])),
         class_of=np.array([0, 0]),
         weight=np.array([[0, 0]]),
         rack_of=np.array([0, 1]),
@@ -49,3 +50,22 @@ def test_the_size_of_the_graph_is_known_before_it_is_built():
     )
     assert group_arcs(nobody, None) == 2 + 4
     assert group_arcs(nobody, np.array([[1, 1]])) == 2 + 8
+
+
+def test_a_task_with_several_places_is_kept_on_any_of_them():
+    placement = Placement(
+        # Tasks 0 and 1 may be on clients 0 and 1, task 2 on 1 and 2; each client has one place.
+        client=np.array([2, 0, 1]),
+        kept=KeptPlaces.of(np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 1, 2]), 3),
+        class_of=np.array([0, 0, 0]),
+        weight=np.array([[0, 0]]),
+        rack_of=np.array([0, 1, 1]),
+        overlap=1,
+        block_of=np.array([0, 0, 0]),
+    )
+    placed = solve_groups(placement)
+    assert placement.cost(placed) == lower_bound(placement) == 0
+    assert sorted(placed.tolist()) == [0, 1, 2]
+    assert placed[2] == 2
+    # Two pools, four kept pairs, two racks a pool, two arcs a client.
+    assert group_arcs(placement, None) == 4 + 4 + 6

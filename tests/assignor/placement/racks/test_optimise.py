@@ -13,8 +13,8 @@ from tests.assignor.placement.racks.groups import (
 )
 
 
-def check_against_the_full_graph(seed):
-    state, active = draw_actives(seeded(seed))
+def check_against_the_full_graph(seed, *, copies=False):
+    state, active = draw_actives(seeded(seed), copies=copies)
     placed, _ = optimize_active(state, active)
     for is_stateful in (True, False):
         tasks = [
@@ -25,7 +25,7 @@ def check_against_the_full_graph(seed):
         if not tasks or len({rack for rack in state.racks if rack}) < 2:
             continue
         costs = rack_costs(state) if is_stateful else (len(tasks) + 1, 1)
-        ours = sum(active_cost(state, task, int(placed[task]), costs) for task in tasks)
+        ours = sum(active_cost(state, task, int(placed[task]), costs, active) for task in tasks)
         assert ours == cheapest_actives(state, active, tasks, costs), seed
         assert sorted(placed[tasks]) == sorted(active[tasks]), "counts of clients are kept"
 
@@ -33,6 +33,11 @@ def check_against_the_full_graph(seed):
 def test_actives_cost_what_the_full_graph_costs_at_best():
     for seed in range(120):
         check_against_the_full_graph(seed)
+
+
+def test_tasks_that_nobody_runs_are_kept_on_caught_up_copies_at_least_cost():
+    for seed in range(300):
+        check_against_the_full_graph(seed, copies=True)
 
 
 @pytest.mark.slow

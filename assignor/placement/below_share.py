@@ -1,0 +1,171 @@
+"""Clients that run fewer stateful tasks than their share, and why, in an answer of any strategy.
+
+The share of a client is floor(stateful tasks x its threads / all threads). A client may be below it
+for a while: tasks wait until its copies have caught up. What an operator should hear of is a client
+that stays below it, since nothing is on its way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from assignor.placement.state import LAG_UNKNOWN, GroupState, IntArray, TaskAssignment
+from encoding import shown
+
+_NAMED = 3
+
+
+class Shortage(Enum):
+    """Why a client is below its share."""
+
+    STALLED = "its copies come no nearer"
+    WARMING = "its copies are not caught up yet"
+    WEIGHTS = "tasks are balanced by weight, not by number"
+    STRATEGY = "the strategy leaves them elsewhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BelowShare:
+    """One client that runs fewer stateful tasks than its share.
+
+    Attributes:
+        client: index of the client.
+        held: stateful tasks that it runs.
+        share: those that it should run at least.
+        shortage: why.
+        stalled: tasks of which it builds a copy that came no nearer since the last rebalance.
+        lag: the largest lag of these copies; `LAG_UNKNOWN` where one is not known, 0 without any.
+    """
+
+    client: int
+    held: int
+    share: int
+    shortage: Shortage
+    stalled: tuple[int, ...] = ()
+    lag: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks wait for the client."""
+        return max(self.share - self.held, len(self.stalled))
+
+
+def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
+    """Clients that an answer leaves below their share of stateful tasks, by client; O(T + N)."""
+    capacity = state.capacity()
+    share = int(state.stateful.sum()) * capacity // int(capacity.sum())
+    held = np.bincount(assignment.active[state.stateful], minlength=len(capacity))
+    low = np.flatnonzero(held < share)
+    if not len(low):
+        return ()
+    behind, stalled = _copies_behind(state, assignment)
+    found = []
+    for client in low.tolist():
+        copies = stalled[stalled[:, 1] == client]
+        shortage = Shortage.STRATEGY
+        if len(copies):
+            shortage = Shortage.STALLED
+        elif assignment.followup or client in behind:
+            shortage = Shortage.WARMING
+        elif state.weights is not None:
+            shortage = Shortage.WEIGHTS
+        found.append(
+            BelowShare(
+                client=client,
+                held=int(held[client]),
+                share=int(share[client]),
+                shortage=shortage,
+                stalled=tuple(copies[:, 0].tolist()),
+                lag=int(copies[:, 2].max(initial=0)),
+            )
+        )
+    return tuple(found)
+
+
+def _copies_behind(state: GroupState, assignment: TaskAssignment) -> tuple[set[int], IntArray]:
+    """Clients with copies in the answer that are behind, and (task, client, lag) of stalled ones.
+
+    A copy without state is behind where the task has so much that restoring it counts.
+    """
+    width = len(state.clients)
+    pairs = assignment.standby_table()
+    wanted = pairs[:, 0] * width + pairs[:, 1]
+    keys = state.copy_task() * width + state.copy_client
+    is_here = np.isin(keys, wanted)
+    hot = keys[is_here & state.is_caught_up()]
+    is_new = ~np.isin(wanted, keys)
+    is_behind = ~np.isin(wanted, hot) & ~(is_new & state.starts_anywhere()[pairs[:, 0]])
+    rows = state.copy_rows()[is_here & state.copy_stalled & ~state.is_caught_up()]
+    return set(pairs[is_behind, 1].tolist()), rows[:, :3]
+
+
+def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
+    """One sentence a reason for clients that stay below their share, and one for stalled copies.
+
+    Empty while a follow-up rebalance is wanted: then copies are on their way. Weights balance the
+    work and not the number of tasks, so nothing is said of them either.
+    """
+    if assignment.followup:
+        return ()
+    low = below_share(state, assignment)
+    warnings = [stalled_warning(state, one) for one in low if one.shortage is Shortage.STALLED]
+    for shortage in (Shortage.WARMING, Shortage.STRATEGY):
+        part = [one for one in low if one.shortage is shortage]
+        if part:
+            warnings.append(
+                f"{_clients(state, part)} below the share of stateful tasks: {shortage.value}"
+            )
+    return tuple(warnings)
+
+
+def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
+    """One sentence a reason for all clients below their share, those that warm up included."""
+    low = below_share(state, assignment)
+    lines = []
+    for shortage in Shortage:
+        part = [one for one in low if one.shortage is shortage]
+        if part:
+            said = f"{_clients(state, part)} below the share of stateful tasks: {shortage.value}"
+            lines.append(said)
+    return tuple(lines)
+
+
+def stalled_warning(state: GroupState, low: BelowShare) -> str:
+    """The sentence for a client whose copies come no nearer."""
+    name = shown(state.clients[low.client])
+    lag = "an unknown lag" if low.lag == LAG_UNKNOWN else f"a lag of up to {low.lag:,} records"
+    wait, copies = _counted(low.waiting, "task"), _counted(len(low.stalled), "copy")
+    verb = "waits" if low.waiting == 1 else "wait"
+    return (
+        f"{wait} {verb} for client {name}, which runs {low.held} of its share of {low.share}: "
+        f"{copies} there came no nearer since the last rebalance, with {lag}; "
+        f"look at the restore of {name}"
+    )
+
+
+def stalled_text(state: GroupState, assignment: TaskAssignment) -> str:
+    """Which tasks wait for copies that come no nearer, in a few words; empty where none does."""
+    low = [one for one in below_share(state, assignment) if one.shortage is Shortage.STALLED]
+    if assignment.followup or not low:
+        return ""
+    waiting = sum(one.waiting for one in low)
+    verb = "waits" if waiting == 1 else "wait"
+    names = ", ".join(shown(state.clients[one.client]) for one in low[:_NAMED])
+    more = f" and {len(low) - _NAMED} more clients" if len(low) > _NAMED else ""
+    return f"{_counted(waiting, 'task')} {verb} for copies on {names}{more} that come no nearer"
+
+
+def _clients(state: GroupState, low: Sequence[BelowShare]) -> str:
+    """The clients counted, and the first three with what they run of their share."""
+    names = ", ".join(
+        f"{shown(state.clients[one.client])} runs {one.held} of {one.share}" for one in low[:_NAMED]
+    )
+    more = f" and {len(low) - _NAMED} more" if len(low) > _NAMED else ""
+    return f"{_counted(len(low), 'client')} ({names}{more}) {'is' if len(low) == 1 else 'are'}"
+
+
+def _counted(number: int, what: str) -> str:
+    many = "copies" if what == "copy" else f"{what}s"
+    return f"{number} {what if number == 1 else many}"

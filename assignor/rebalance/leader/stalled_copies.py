@@ -1,0 +1,85 @@
+"""When a leader looks again at copies that came no nearer: a few times, each wait twice the last.
+
+A copy that is slow is not stuck, and a client whose restore begins late would wait for its tasks
+until something else asks for a rebalance. But one that is stuck must not keep the group rebalancing
+for ever: the looks end, until tasks wait for another client or all have come nearer. No clock: time
+is handed in.
+"""
+
+from dataclasses import dataclass
+
+from assignor.placement import GroupState, Shortage, TaskAssignment, below_share, share_warnings
+from encoding import TaskId
+
+# With the probing interval of ten minutes the last look is ten and a half hours after the first.
+LOOKS_MOST = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StalledCopies:
+    """What a leader remembers of copies that came no nearer; handed in at the next rebalance.
+
+    Attributes:
+        looks: follow-up rebalances asked for so far, 0 to `LOOKS_MOST`.
+        look_at_ms: epoch milliseconds of the next one; 0: none is asked for.
+        clients: process ids that tasks wait or waited for; a new one starts the count anew.
+        copies: (process id, task) of the copies that the operator has heard of.
+    """
+
+    looks: int = 0
+    look_at_ms: int = 0
+    clients: frozenset[str] = frozenset()
+    copies: frozenset[tuple[str, TaskId]] = frozenset()
+
+
+NONE_STALLED = StalledCopies()
+
+
+def stalled_now(
+    state: GroupState,
+    assignment: TaskAssignment,
+    *,
+    before: StalledCopies,
+    now_ms: int,
+    interval_ms: int,
+) -> StalledCopies:
+    """What to remember after an answer, with the time of the next look.
+
+    Args:
+        state: the group before the answer.
+        assignment: the answer.
+        before: what was remembered at the rebalance before.
+        now_ms: epoch milliseconds.
+        interval_ms: the probing interval: the first wait.
+    """
+    if not assignment.look_again or assignment.followup:
+        return NONE_STALLED
+    low = [one for one in below_share(state, assignment) if one.shortage is Shortage.STALLED]
+    copies = frozenset(
+        (state.clients[one.client], state.tasks[t]) for one in low for t in one.stalled
+    )
+    clients = frozenset(state.clients[one.client] for one in low)
+    if not clients <= before.clients:
+        before = NONE_STALLED
+    clients |= before.clients
+    # A wait that is longer than any back-off means that the clock was set back meanwhile.
+    if 0 < before.look_at_ms - now_ms <= interval_ms << LOOKS_MOST:
+        return StalledCopies(
+            looks=before.looks, look_at_ms=before.look_at_ms, clients=clients, copies=copies
+        )
+    if before.looks >= LOOKS_MOST:
+        return StalledCopies(looks=before.looks, clients=clients, copies=copies)
+    look_at_ms = now_ms + (interval_ms << before.looks)
+    return StalledCopies(
+        looks=before.looks + 1, look_at_ms=look_at_ms, clients=clients, copies=copies
+    )
+
+
+def news_of(
+    state: GroupState, assignment: TaskAssignment, *, before: StalledCopies, now: StalledCopies
+) -> tuple[str, ...]:
+    """The warnings of an answer without what the operator has heard of stalled copies already."""
+    if not now.copies or now.copies != before.copies:
+        return assignment.warnings
+    known = frozenset(share_warnings(state, assignment))
+    return tuple(warning for warning in assignment.warnings if warning not in known)

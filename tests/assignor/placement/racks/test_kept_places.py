@@ -1,0 +1,118 @@
+"""Where tasks may stay at no cost, and what a crash costs a group with racks."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assignor import AssignmentConfig, ClientInput, group_state, high_availability, sticky
+from assignor.placement.racks.kept_places import KeptPlaces, kept_places
+from assignor.placement.state import LAG_RUNNING, LAG_UNKNOWN, NOBODY
+from assignor.problems import clients_after, play, read_problem, regroup
+from encoding import TaskId
+from tests.assignor.placement.racks.groups import draw_replicas, seeded
+
+END = 1_000_000
+PROBLEM = Path(__file__).parents[2] / "problems" / "crash_with_racks.jsonl"
+
+
+def places(*clients, active=None, under_way=None, standbys=0):
+    """The places of task 0_0 in a group of these clients."""
+    task = TaskId(0, 0)
+    state = group_state(
+        tasks=[task],
+        stateful_tasks=[task],
+        clients=[
+            ClientInput(
+                process_id=f"c{number}",
+                active_tasks=frozenset({task} if runs else ()),
+                lags={} if lag is None else {task: lag},
+            )
+            for number, (runs, lag) in enumerate(clients)
+        ],
+        config=AssignmentConfig(num_standby_replicas=standbys),
+        end_offset_sums={task: END},
+    )
+    moves = None if under_way is None else np.array([under_way])
+    found = kept_places(state, np.array([NOBODY if active is None else active]), moves)
+    return found.client.tolist()
+
+
+def test_a_running_owner_is_the_only_place():
+    assert places((True, LAG_RUNNING), (False, 5), standbys=1) == [0]
+    assert places((True, 900_000), (False, None)) == [0]
+
+
+def test_without_an_owner_every_caught_up_copy_is_a_place():
+    assert places((False, 3), (False, 900_000), (False, 70), (False, None), standbys=2) == [0, 2]
+
+
+def test_caught_up_copies_are_the_places_of_a_task_whose_owner_is_behind():
+    assert places((True, 900_000), (False, 3), standbys=1) == [1]
+
+
+def test_where_nobody_is_caught_up_the_nearest_copies_are_places():
+    assert places((False, 500_000), (False, 400_000), (False, LAG_UNKNOWN)) == [1]
+    assert places((False, LAG_UNKNOWN), (False, None)) == []
+
+
+def test_a_caught_up_client_that_balance_chose_is_a_place_too():
+    assert places((True, LAG_RUNNING), (False, 5), active=1, standbys=1) == [0, 1]
+    assert places((True, LAG_RUNNING), (False, 500_000), active=1, standbys=1) == [0]
+
+
+def test_a_caught_up_warm_up_is_a_place_and_one_under_way_the_only_one():
+    assert places((True, LAG_RUNNING), (False, 5)) == [0, 1]
+    assert places((True, LAG_RUNNING), (False, 500_000), under_way=1) == [1]
+
+
+def test_places_of_some_tasks_on_some_clients():
+    kept = KeptPlaces.of(np.array([2, 0, 2]), np.array([1, 0, 0]), 3)
+    part = kept.part(np.array([1, 2]), np.array([False, True]))
+    assert part.count().tolist() == [0, 1]
+    assert part.client.tolist() == [1]
+    assert kept.includes(np.array([0, 0, 1])).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("strategy", [sticky, high_availability])
+def test_after_a_crash_tasks_start_on_their_caught_up_copies(strategy):
+    problem = read_problem(json.loads(PROBLEM.read_text(encoding="utf-8")))
+    first = next(iter(play(problem.state, strategy)))
+    assert first.moves.takeovers == 2
+    assert first.moves.cold == 0
+    ran = dict(zip(map(str, first.state.tasks), first.assignment.active.tolist(), strict=True))
+    assert (ran["0_0"], ran["0_1"]) == (0, 1)
+
+
+def crashed_group(seed):
+    rng = seeded(seed)
+    racks = [f"r{number}" for number in range(rng.randint(2, 3))]
+    count = rng.randint(3, 7)
+    tasks = [TaskId(0, number) for number in range(rng.randint(count, 5 * count))]
+    replicas = {task: draw_replicas(rng, racks) for task in tasks}
+    state = group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=[
+            ClientInput(process_id=f"c{number}", rack=rng.choice(racks)) for number in range(count)
+        ],
+        config=AssignmentConfig(
+            num_standby_replicas=1, rack_aware_assignment_strategy="min_traffic"
+        ),
+        end_offset_sums=dict.fromkeys(tasks, END),
+        partition_racks=replicas,
+        changelog_racks=replicas,
+    )
+    last = list(play(state, sticky))[-1]
+    gone = rng.randrange(count)
+    left = clients_after(last.state, last.assignment)
+    return regroup(last.state, [one for number, one in enumerate(left) if number != gone])
+
+
+def test_crashes_of_groups_with_racks_start_hardly_a_task_cold():
+    rounds = [next(iter(play(crashed_group(seed), sticky))) for seed in range(40)]
+    takeovers = sum(one.moves.takeovers for one in rounds)
+    assert takeovers > 80
+    # A few exceed what the bands let the clients with their copies take.
+    assert sum(one.moves.cold for one in rounds) <= takeovers // 20

@@ -1,0 +1,125 @@
+"""Clients below their share of stateful tasks: who, why, and when it is a warning."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assignor import (
+    AssignmentConfig,
+    ClientInput,
+    TaskAssignment,
+    group_state,
+    high_availability,
+    read_problem,
+    run_strategy,
+)
+from assignor.placement import LAG_UNKNOWN, Shortage, below_share, share_warnings, stalled_text
+from assignor.problems import play
+from assignor.problems.rounds import play as rounds_of
+from encoding import TaskId
+
+PROBLEM = Path(__file__).parents[1] / "problems" / "stuck_newcomer.jsonl"
+TASKS = [TaskId(0, number) for number in range(8)]
+
+
+def group(clients, *, weights=None, **lags):
+    """Client a runs all of eight tasks; lags are of the others: name -> {task: (before, now)}."""
+    runs = ClientInput(process_id="a", active_tasks=frozenset(TASKS), lags=dict.fromkeys(TASKS, -1))
+    others = [
+        ClientInput(
+            process_id=name,
+            threads=threads,
+            lags={TASKS[t]: now for t, (_, now) in lags.get(name, {}).items()},
+            lags_before={TASKS[t]: before for t, (before, _) in lags.get(name, {}).items()},
+        )
+        for name, threads in clients.items()
+    ]
+    return group_state(
+        tasks=TASKS,
+        stateful_tasks=TASKS,
+        clients=[runs, *others],
+        config=AssignmentConfig(),
+        end_offset_sums=dict.fromkeys(TASKS, 1_000_000),
+        weights=weights,
+    )
+
+
+def answer(state, *standbys, followup=False, moved=()):
+    active = np.zeros(len(state.tasks), dtype=np.int64)
+    for task, client in moved:
+        active[task] = client
+    return TaskAssignment(active=active, standbys=tuple(standbys), followup=followup)
+
+
+def test_a_client_with_its_share_is_no_finding():
+    state = group({"b": 3})
+    assert below_share(state, answer(state, moved=[(t, 1) for t in range(6)])) == ()
+    [low] = below_share(state, answer(state, moved=[(t, 1) for t in range(5)]))
+    assert (low.client, low.held, low.share, low.waiting) == (1, 5, 6, 1)
+
+
+def test_a_client_without_threads_has_no_share():
+    state = group({"b": 0})
+    assert below_share(state, answer(state)) == ()
+
+
+def test_an_ordinary_warm_up_is_no_warning():
+    state = group({"b": 1}, b={0: (900_000, 500_000)})
+    warming = answer(state, (0, 1), followup=True)
+    assert [one.shortage for one in below_share(state, warming)] == [Shortage.WARMING]
+    assert share_warnings(state, warming) == ()
+    assert share_warnings(state, answer(state, (0, 1))) == (
+        (
+            "1 client (b runs 0 of 4) is below the share of stateful tasks: "
+            "its copies are not caught up yet"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "said"), [(500_000, "a lag of up to 500,000 records"), (LAG_UNKNOWN, "an unknown lag")]
+)
+def test_stalled_copies_are_said_with_client_tasks_and_lag(now, said):
+    state = group({"b": 1}, b={0: (400_000, now), 1: (9, 400_000)})
+    stuck = answer(state, (0, 1), (1, 1), (2, 1))
+    [warning] = share_warnings(state, stuck)
+    assert warning == (
+        "4 tasks wait for client b, which runs 0 of its share of 4: 2 copies there came no nearer "
+        f"since the last rebalance, with {said}; look at the restore of b"
+    )
+    assert stalled_text(state, stuck) == "4 tasks wait for copies on b that come no nearer"
+    assert stalled_text(state, answer(state, (0, 1), followup=True)) == ""
+
+
+def test_a_strategy_that_leaves_tasks_elsewhere_is_said_once_for_all_clients():
+    state = group(dict.fromkeys("bcdef", 1))
+    assert share_warnings(state, answer(state)) == (
+        (
+            "5 clients (b runs 0 of 1, c runs 0 of 1, d runs 0 of 1 and 2 more) are below the "
+            "share of stateful tasks: the strategy leaves them elsewhere"
+        ),
+    )
+
+
+def test_weights_are_a_reason_and_no_warning():
+    state = group({"b": 1}, weights={TASKS[0]: 9.0})
+    uneven = answer(state, moved=[(0, 1)])
+    assert [one.shortage for one in below_share(state, uneven)] == [Shortage.WEIGHTS]
+    assert share_warnings(state, uneven) == ()
+
+
+def test_control_characters_of_a_client_are_escaped():
+    state = group({"b\x1b[2J": 1})
+    assert "\x1b" not in share_warnings(state, answer(state))[0]
+
+
+def test_a_newcomer_that_never_comes_up_ends_with_a_warning():
+    problem = read_problem(json.loads(PROBLEM.read_text(encoding="utf-8")))
+    *before, last = rounds_of(problem.state, high_availability, stuck={"c3": 180_000})
+    assert all(one.assignment.warnings == () for one in before)
+    assert (last.assignment.followup, last.assignment.look_again) == (False, True)
+    assert [one for one in last.assignment.warnings if "180,000" in one and "c3" in one]
+    assert len(list(play(problem.state, high_availability))) > 1
+    assert run_strategy(problem.state, high_availability).warnings == ()

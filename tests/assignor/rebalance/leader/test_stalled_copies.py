@@ -1,0 +1,164 @@
+"""A newcomer whose copies come no nearer: said once, looked at again ever later, with an end."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from assignor import (
+    AssignmentConfig,
+    ClientInput,
+    LeaderKnowledge,
+    TaskAssignment,
+    assign_group,
+    group_state,
+    high_availability,
+    run_strategy,
+)
+from assignor.rebalance import GroupMember
+from assignor.rebalance.leader.stalled_copies import LOOKS_MOST, NONE_STALLED, stalled_now
+from encoding import TaskId, decode_assignment
+from probing import NO_REBALANCE
+from tests.assignor.rebalance.groups import Group
+
+MINUTE = 60_000
+CONFIG = AssignmentConfig(
+    probing_rebalance_interval_ms=10 * MINUTE, max_warmup_replicas=1, num_standby_replicas=0
+)
+ENDS = {TaskId(0, number): 250_000 for number in range(2)}
+RUNNING = -2  # as members report a task that runs
+
+
+class Led:
+    """Member a leads; member b joins, and its copies stay at `offset`."""
+
+    def __init__(self, release="native"):
+        self.group = Group(strategy=high_availability, config=CONFIG, partitions=2)
+        self.group.join("a")
+        self.last, self.now_ms, self.offset = None, 0, 1_000
+        self.round()
+        self.group.join("b", release)
+
+    def round(self, now_ms=0):
+        """One rebalance; when the next one is asked for, and the warnings about b."""
+        self.now_ms = now_ms or self.now_ms
+        knowledge = LeaderKnowledge(leader_id="a", now_ms=self.now_ms, end_offset_sums=ENDS)
+        if self.last is not None:
+            knowledge = replace(knowledge, lags_before=self.last.lags, stalled=self.last.stalled)
+        blobs = []
+        for name, member in self.group.members.items():
+            sums = dict.fromkeys(member.held.active, RUNNING)
+            sums |= dict.fromkeys(member.held.standby, self.offset)
+            blobs.append(GroupMember(member_id=name, user_data=member.subscription(sums)[1]))
+        settings = self.group.settings("native")
+        self.last = assign_group(settings, blobs, {"lines": 2}, knowledge=knowledge)
+        for name, member in self.group.members.items():
+            answer = self.last.answers[name]
+            member.receive(answer.partitions, answer.user_data, now_ms=self.now_ms)
+        return self.next_ms(), [one for one in self.last.warnings if "no nearer" in one]
+
+    def next_ms(self):
+        at_ms = decode_assignment(self.last.answers["a"].user_data).next_rebalance_ms
+        return None if at_ms == NO_REBALANCE else at_ms
+
+    def moved(self):
+        return len(self.group.members["b"].held.active)
+
+
+def looks_of(led):
+    """(wait in minutes, warnings) of each rebalance, until none is asked for any more."""
+    found = []
+    at_ms, said = led.round(MINUTE)
+    while at_ms is not None:
+        found.append(((at_ms - led.now_ms) // MINUTE, said))
+        assert len(found) < 50, "never ends"
+        at_ms, said = led.round(at_ms)
+    return [*found, (None, said)]
+
+
+def test_a_newcomer_that_comes_no_nearer_is_said_once_and_looked_at_ever_later():
+    looks = looks_of(Led())
+    # The copy is new, then known for the first time; from the third rebalance on it has stalled.
+    assert [wait for wait, _ in looks] == [10, 10, 10, 20, 40, 80, 160, 320, None]
+    said = [warning for _, warnings in looks for warning in warnings]
+    assert len(said) == 1
+    assert looks[2][1] == said
+    assert said[0].startswith("1 task waits for client ")
+    assert "runs 0 of its share of 1: 1 copy there came no nearer" in said[0]
+    assert "a lag of up to 249,000 records" in said[0]
+
+
+def test_when_the_lag_shrinks_at_last_the_task_moves():
+    led = Led()
+    at_ms = MINUTE
+    for _ in range(5):
+        at_ms, _ = led.round(at_ms)
+    assert led.moved() == 0
+    led.offset = 240_000
+    at_ms, said = led.round(at_ms)
+    # Held back by the cooperative protocol for one more rebalance.
+    led.round(at_ms or led.now_ms)
+    assert said == []
+    assert led.moved() == 1
+    assert led.last.stalled == NONE_STALLED
+
+
+def test_jvm_members_come_no_nearer_like_native_ones():
+    looks = looks_of(Led("3.9.1"))
+    assert [wait for wait, _ in looks] == [10, 10, 10, 20, 40, 80, 160, 320, None]
+
+
+def test_a_rebalance_in_between_does_not_count_as_a_look():
+    led = Led()
+    for at_ms in (MINUTE, 11 * MINUTE):
+        led.round(at_ms)
+    at_ms, _ = led.round(21 * MINUTE)
+    again_ms, said = led.round(22 * MINUTE)
+    assert (again_ms, said) == (at_ms, [])
+    assert led.last.stalled.looks == 1
+
+
+def stalled_state(*clients):
+    tasks = [TaskId(0, number) for number in range(2 * (1 + len(clients)))]
+    runs = ClientInput(process_id="a", active_tasks=frozenset(tasks), lags=dict.fromkeys(tasks, -1))
+    late = [
+        ClientInput(process_id=name, lags={tasks[n]: 9_000_000}, lags_before={tasks[n]: 9_000_000})
+        for n, name in enumerate(clients)
+    ]
+    return group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=[runs, *late],
+        config=CONFIG,
+        end_offset_sums=dict.fromkeys(tasks, 10_000_000),
+    )
+
+
+def remembered(state, before, now_ms):
+    answer = TaskAssignment(
+        active=np.zeros(len(state.tasks), dtype=np.int64),
+        standbys=tuple((number, number + 1) for number in range(len(state.clients) - 1)),
+        look_again=True,
+    )
+    return stalled_now(state, answer, before=before, now_ms=now_ms, interval_ms=MINUTE)
+
+
+def test_another_client_that_stalls_starts_the_looks_anew_and_one_that_recovers_does_not():
+    first = remembered(stalled_state("b"), NONE_STALLED, MINUTE)
+    for _ in range(LOOKS_MOST):
+        first = remembered(stalled_state("b"), first, first.look_at_ms or MINUTE)
+    assert (first.looks, first.look_at_ms) == (LOOKS_MOST, 0)
+    both = remembered(stalled_state("b", "c"), first, MINUTE)
+    assert (both.looks, both.look_at_ms) == (1, 2 * MINUTE)
+    alone = remembered(stalled_state("c"), both, both.look_at_ms)
+    assert (alone.looks, alone.look_at_ms) == (2, both.look_at_ms + 2 * MINUTE)
+
+
+def test_a_clock_that_was_set_back_does_not_make_a_leader_wait_for_a_year():
+    first = remembered(stalled_state("b"), NONE_STALLED, 365 * 86_400_000)
+    assert remembered(stalled_state("b"), first, MINUTE).look_at_ms == 3 * MINUTE
+
+
+def test_a_strategy_says_that_it_waits_for_stalled_copies():
+    answer = run_strategy(stalled_state("b"), high_availability)
+    assert (answer.look_again, answer.followup) == (True, False)
+    assert [one for one in answer.warnings if one.startswith("2 tasks wait for client b")]
