@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.placement.state import NOBODY, GroupState, IntArray
+from assignor.placement.state import NOBODY, GroupState, IntArray, rows_by_value
 from assignor.placement.weights import weighted_target
 
 
@@ -183,9 +183,9 @@ def place_stateless(state: GroupState, active: IntArray) -> None:
     room = quotas(already + held, capacity, total, at_least=already) - already
     active[tasks] = owner
     left = [np.flatnonzero(owner == NOBODY)]
-    for client in np.flatnonzero(held > room).tolist():
-        own = np.flatnonzero(owner == client)
-        gone = released(state, tasks[own].tolist(), int(held[client] - room[client]))
+    over = np.flatnonzero((owner != NOBODY) & (held > room)[owner])
+    for client, own in rows_by_value(owner[over], tasks[over]).items():
+        gone = released(state, own, int(held[client] - room[client]))
         active[gone] = NOBODY
         left.append(np.searchsorted(tasks, np.array(gone, dtype=np.int64)))
     room = np.maximum(room - held, 0)
