@@ -6,6 +6,7 @@ so that owners keep more than one fixed number would let them.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -112,24 +113,35 @@ def fill(
         placed[chosen] = deal(chosen, room)
         room[:] = 0
         return
-    subtopologies = state.subtopology[chosen]
+    is_placed = np.flatnonzero(placed != NOBODY)
+    is_placed = is_placed[np.isin(state.subtopology[is_placed], state.subtopology[chosen])]
+    there = rows_by_value(state.subtopology[is_placed], placed[is_placed])
+    # Clients without a task of the subtopology come first, and are the same for the next one.
     threads = weight.tolist()
-    for sub in sorted(set(subtopologies.tolist())):
-        mine = placed[(state.subtopology == sub) & (placed != NOBODY)]
-        held = np.bincount(mine, minlength=len(room)).tolist()
-        heap = [
-            (held[c] / threads[c], -room[c] / threads[c], c)
-            for c in np.flatnonzero(room > 0).tolist()
-        ]
+    others = [(-room[c] / threads[c], c) for c in np.flatnonzero(room > 0).tolist()]
+    heapq.heapify(others)
+    for sub, own in rows_by_value(state.subtopology[chosen], chosen).items():
+        held = Counter(there.get(sub, ()))
+        heap = [(held[c] / threads[c], -room[c] / threads[c], c) for c in held if room[c] > 0]
         heapq.heapify(heap)
-        for task in chosen[subtopologies == sub].tolist():
-            _, _, client = heapq.heappop(heap)
+        passed = []
+        for task in own:
+            while others and others[0][1] in held:
+                passed.append(heapq.heappop(others)[1])
+            if others:
+                _, client = heapq.heappop(others)
+                passed.append(client)
+            else:
+                _, _, client = heapq.heappop(heap)
             placed[task] = client
             room[client] -= 1
             held[client] += 1
             if room[client] > 0:
                 entry = (held[client] / threads[client], -room[client] / threads[client], client)
                 heapq.heappush(heap, entry)
+        for client in passed:
+            if room[client] > 0:
+                heapq.heappush(others, (-room[client] / threads[client], client))
 
 
 def released(

@@ -17,6 +17,8 @@ from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
 _WEIGHED = 600
+# What the pointers leave is weighed too, while copies x clients are not more than this.
+_LOOKED_AT = 400_000
 # Up to so many clients a loop over them is faster than numpy.
 _FEW_CLIENTS = 64
 # Up to so many clients the pairs of active and standby clients are weighed too.
@@ -172,8 +174,8 @@ def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
     """Each copy to the best client with room; returns the tasks for which there is none."""
     if len(board.capacity) <= _FEW_CLIENTS:
         return _weighed_by_loop(board, missing)
-    by_room = len(missing) > _WEIGHED
-    return _fill_by_room(board, missing) if by_room else _weighed_by_numpy(board, missing)
+    is_long = len(missing) > _WEIGHED and len(missing) * len(board.capacity) > _LOOKED_AT
+    return _fill_by_room(board, missing) if is_long else _weighed_by_numpy(board, missing)
 
 
 def _fill_by_room(board: Board, missing: Sequence[int]) -> list[int]:

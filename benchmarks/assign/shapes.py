@@ -4,7 +4,8 @@
         [--standbys N ...] [--shape NAME ...] [--strategy NAME ...]
 
 Groups have 100 tasks a client and are settled before the event. Sizes double from `--least` to
-`--most`; a feature has its own largest size where that is smaller (`LARGEST`). Each figure is the
+`--most`; a feature has its own largest size where that is smaller, and so have strategies after the
+first (`LARGEST`, `LARGEST_OF_OTHERS`). Each figure is the
 CPU time of one call, the least of some calls, in a process of its own for each size. The goal for
 the growth is 2.3 times the time for twice the tasks; below 0.1 s a ratio says nothing and has no
 mark. Exit status 1: a goal is missed.
@@ -26,15 +27,11 @@ from benchmarks.rows import at_most, say
 SHAPES = ("steady", "join", "leave", "lost", "restart")
 FEATURES = ("plain", "tags", "weights", "min_traffic", "balance_subtopology")
 OURS = ("high_availability", "sticky", "fallback_prior")
-LARGEST = {
-    "plain": 2_000_000,
-    "tags": 1_000_000,
-    "weights": 1_000_000,
-    "min_traffic": 1_000_000,
-    "balance_subtopology": 1_000_000,
-}
-# These two take the standbys and actives of a plain group the same way.
+# Features whose largest size is smaller: their steps are those of plain groups and some a copy.
+LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000)
+# These two share all steps with the first strategy.
 LARGEST_OF_OTHERS = 160_000
+MOST_RUNS, LOST_SIZE, LOST_GOAL, PLAIN_SIZE, PLAIN_GOAL = 3, 100_000, 1.0, 2_000_000, 30.0
 GROWTH, JUDGED_FROM, TASKS_A_CLIENT, RACKS, SUBTOPOLOGIES = 2.3, 0.1, 100, 3, 20
 ZONES = tuple(f"zone-{number}" for number in range(RACKS))
 END, BEHIND = 1_000_000, 20_000
@@ -135,3 +132,113 @@ def _with_clients(state, gone, joined):
         racks=tuple(state.racks[one] for one in both),
         tags=tuple(state.tags[one] for one in both),
     )
+
+
+def figures(tasks, feature, standbys, shapes, strategies):
+    """Strategy -> shape -> CPU seconds of a call, the least of some."""
+    settled, found = settled_group(tasks, standbys=standbys, feature=feature), {}
+    for shape in shapes:
+        state = after(shape, settled)
+        for name in strategies:
+            strategy, best = find_strategy(name), float("inf")
+            for _ in range(MOST_RUNS if tasks <= LOST_SIZE else 1):
+                # What is there already is not the call's to look through.
+                gc.collect()
+                gc.freeze()
+                started = time.process_time()
+                strategy(state)
+                best = min(best, time.process_time() - started)
+                gc.unfreeze()
+            found.setdefault(name, {})[shape] = best
+    return found
+
+
+def in_its_own_process(*given):
+    """`figures` from a fresh interpreter."""
+    code = "import json; from benchmarks.assign.shapes import figures; "
+    code += f"print(json.dumps(figures(*{given!r})))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def sizes_of(feature, least, most):
+    """Doubling from `least`, and the last one as large as allowed."""
+    largest = min(most, LARGEST[feature])
+    sizes = [least]
+    while 2 * sizes[-1] <= largest:
+        sizes.append(2 * sizes[-1])
+    return sizes if 1.5 * sizes[-1] > largest else [*sizes, largest]
+
+
+def growths(sizes, seconds):
+    """Growth for each doubling, and whether it is judged; a last step may be shorter than that."""
+    steps = zip(sizes, sizes[1:], seconds, seconds[1:], strict=False)
+    return [
+        ((after_it / before) ** (1 / np.log2(large / small)), before >= JUDGED_FROM)
+        for small, large, before, after_it in steps
+    ]
+
+
+def rows_of(options, feature, standbys):
+    """Say all rows of a feature and a number of standbys; returns those that miss the goal."""
+    sizes = sizes_of(feature, options.least, options.most)
+    found = {}
+    for size in sizes:
+        few = [s for s in options.strategy if size <= LARGEST_OF_OTHERS or s == OURS[0]]
+        found[size] = in_its_own_process(size, feature, standbys, options.shape, few)
+    missed = []
+    for name in options.strategy:
+        own = [size for size in sizes if name in found[size]]
+        for shape in options.shape:
+            seconds = [found[size][name][shape] for size in own]
+            grown = growths(own, seconds)
+            judged = [ratio for ratio, is_judged in grown if is_judged]
+            met = max(judged) <= GROWTH if judged and name in OURS else None
+            title = f"{name}, {feature}, {standbys} standbys, {shape}"
+            times = " ".join(f"{one:.2f}" for one in seconds)
+            ratios = " ".join(f"{ratio:.1f}" for ratio, _ in grown)
+            say("assignor", title, f"{times} s, x {ratios}", f"x <= {GROWTH}", met=met)
+            if met is False:
+                missed.append(f"{title}: x {ratios}")
+            if shape == "lost" and own[-1] == PLAIN_SIZE:
+                at_most("assignor", f"{title}, {PLAIN_SIZE:,} tasks", seconds[-1], PLAIN_GOAL, "s")
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="40,000 tasks, one standby, one strategy"
+    )
+    parser.add_argument("--least", type=int, default=10_000, help="tasks of the smallest group")
+    parser.add_argument("--most", type=int, help="tasks of the largest group")
+    parser.add_argument("--feature", nargs="+", choices=FEATURES, default=FEATURES)
+    parser.add_argument("--standbys", nargs="+", type=int)
+    parser.add_argument("--shape", nargs="+", choices=SHAPES, default=SHAPES)
+    parser.add_argument("--strategy", nargs="+")
+    options = parser.parse_args()
+    options.most = options.most or (40_000 if options.quick else PLAIN_SIZE)
+    options.standbys = options.standbys or ([1] if options.quick else [0, 1, 2])
+    options.strategy = options.strategy or (OURS[:1] if options.quick else OURS)
+    print(f"CPU seconds at {options.least:,} tasks and at twice as many each time, up to the most")
+    missed = [
+        line
+        for feature in options.feature
+        for standbys in options.standbys
+        for line in rows_of(options, feature, standbys)
+    ]
+    if "lost" in options.shape and options.most >= LOST_SIZE:
+        for standbys in options.standbys:
+            lost = in_its_own_process(LOST_SIZE, "plain", standbys, ["lost"], OURS[:1])
+            title = (
+                f"{OURS[0]}, plain, {standbys} standbys, 1 % of clients lost, {LOST_SIZE:,} tasks"
+            )
+            row = at_most("assignor", title, lost[OURS[0]]["lost"], LOST_GOAL, "s")
+            missed += [title] * (row.met is False)
+    for line in missed:
+        print(f"  goal missed: {line}")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
