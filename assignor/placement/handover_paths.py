@@ -8,6 +8,7 @@ burden a full client meanwhile, and for no other.
 """
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -147,6 +148,7 @@ class _Search:
         owned: how many tasks may leave their home on one way.
         closed: places that lead nowhere.
         came: place -> the task that goes there (NOBODY: none does) and the place before.
+        givers: tasks that may still leave their home -> clients that are not looked at yet.
     """
 
     board: Board
@@ -154,6 +156,7 @@ class _Search:
     owned: int
     closed: set[tuple[int, int]] = field(default_factory=set)
     came: dict[tuple[int, int], tuple[int, tuple[int, int] | None]] = field(default_factory=dict)
+    givers: dict[int, Iterator[int]] = field(default_factory=dict)
 
     def take_in(self, task: int) -> bool:
         """Place the task on a caught-up client with room, or on one where others make room."""
@@ -178,7 +181,9 @@ class _Search:
         for client in sorted(board.others[task], key=lambda c: _load(board, c)):
             self._reach((client, self.owned), (task, None), waiting)
         while waiting:
-            here = waiting.popleft()
+            here = self._next_place(waiting)
+            if here[0] == NOBODY:
+                continue
             if board.count[here[0]] < board.high[here[0]]:
                 self._reach_givers(here, waiting)
             for one in _by_largest_subtopology(board, here[0]):
@@ -200,19 +205,43 @@ class _Search:
         waiting: deque[tuple[int, int]],
     ) -> None:
         # Over a client a second time, with less to spend, leads nowhere new.
-        is_known = place in self.came or (place[0], self.owned) in self.came
+        most = (place[0], self.owned)
+        is_known = any(p in self.came or self._is_giver(p) for p in (place, most))
         if not is_known and place not in self.closed:
             self.came[place] = came
             waiting.append(place)
 
+    def _is_giver(self, place: tuple[int, int]) -> bool:
+        """Whether a place is one of the givers that wait for their turn, or had it."""
+        client, left = place
+        may_give = self.board.count[client] > self.board.low[client]
+        return may_give and (NOBODY, left) in self.came and place not in self.closed
+
     def _reach_givers(self, here: tuple[int, int], waiting: deque[tuple[int, int]]) -> None:
-        """A client inside its band is full for others' sake: any that is too may give instead."""
-        if (NOBODY, here[1]) in self.came:
-            return
-        self.came[NOBODY, here[1]] = (NOBODY, None)
-        for client, count in enumerate(self.board.count):
-            if count > self.board.low[client]:
-                self._reach((client, here[1]), (NOBODY, here), waiting)
+        """A client inside its band is full for others' sake: any that is too may give instead.
+
+        All of them wait as one place without a client: most ways end long before the last one.
+        """
+        place = (NOBODY, here[1])
+        if place not in self.came:
+            self.came[place] = (NOBODY, here)
+            self.givers[here[1]] = iter(range(len(self.board.count)))
+            waiting.append(place)
+
+    def _next_place(self, waiting: deque[tuple[int, int]]) -> tuple[int, int]:
+        """The next place to look at; of the givers one, while the others wait on; or none."""
+        place = waiting.popleft()
+        left = place[1]
+        if place[0] != NOBODY:
+            return place
+        for client in self.givers[left]:
+            giver = (client, left)
+            is_known = giver in self.came or (client, self.owned) in self.came
+            if not is_known and self._is_giver(giver):
+                self.came[giver] = (NOBODY, self.came[place][1])
+                waiting.appendleft(place)
+                return giver
+        return place
 
     def _steps(self, place: tuple[int, int] | None) -> list[tuple[int, int]]:
         """The moves that led to a place, in order."""

@@ -12,7 +12,7 @@ import pytest
 from assignor import find_strategy
 from benchmarks.assign.shapes import after, settled_group
 
-TASKS, TASKS_A_CLIENT, GROWTH = 1_500, 3, 2.3
+TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
 # Where a step is a line of networkx too.
 TASKS_WITH_RACKS = 600
 LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
