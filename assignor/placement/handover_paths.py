@@ -7,6 +7,7 @@ costs a hand-off and saves a restore, which is worth it for a task without a hom
 burden a full client meanwhile, and for no other.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,7 +23,8 @@ class Board:
     """Scratchpad of one call: who holds what, and which other clients are caught up on it.
 
     `anywhere` are tasks that any client counts as caught up on; `others` has those with state.
-    `near` are, for each client, the clients that are caught up on a task of it, or were.
+    `givers` are the clients above the low end of their bands, ascending. `near` are, for each
+    client, the clients that are caught up on a task of it, or were.
     """
 
     place: list[int]
@@ -36,6 +38,7 @@ class Board:
     near: list[set[int]]
     subtopology: list[int]
     anywhere: list[bool]
+    givers: list[int]
     spare: int = 0
 
     def is_open(self, client: int) -> bool:
@@ -48,10 +51,14 @@ class Board:
         """Count one more task on a client."""
         self.spare -= self.low[client] <= self.count[client] < self.high[client]
         self.count[client] += 1
+        if self.count[client] == self.low[client] + 1:
+            insort(self.givers, client)
 
     def take(self, client: int) -> None:
         """Count one task less on a client."""
         self.count[client] -= 1
+        if self.count[client] == self.low[client]:
+            del self.givers[bisect_left(self.givers, client)]
         self.spare += self.low[client] <= self.count[client] < self.high[client]
 
     def move(self, task: int, client: int) -> None:
@@ -90,6 +97,7 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
     return Board(
         place=place,
         count=count.tolist(),
+        givers=np.flatnonzero(count > bands.low).tolist(),
         low=bands.low.tolist(),
         high=bands.high.tolist(),
         capacity=capacity.tolist(),
@@ -225,7 +233,7 @@ class _Search:
         place = (NOBODY, here[1])
         if place not in self.came:
             self.came[place] = (NOBODY, here)
-            self.givers[here[1]] = iter(range(len(self.board.count)))
+            self.givers[here[1]] = iter(self.board.givers)
             waiting.append(place)
 
     def _next_place(self, waiting: deque[tuple[int, int]]) -> tuple[int, int]:
