@@ -72,7 +72,8 @@ RANDOM_GROUPS ?= 2000
 
 bench-assign: $(READY)
 	$(BIN)/python -m benchmarks.assign --random $(RANDOM_GROUPS) \
-	    $(if $(PROBLEMS),--problems $(PROBLEMS))
+	    $(if $(PROBLEMS),--problems $(PROBLEMS)) ; status=$$? ; \
+	    $(BIN)/python -m benchmarks.assign.shapes --quick && exit $$status
 
 # Ratios within one run. GROUPS and TASKS make it smaller for a look; marks are for the sizes here.
 GROUPS ?= 5000

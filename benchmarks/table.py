@@ -72,6 +72,7 @@ PARTS = (
         whole=("--random", "2000"),
         quick=("--random", "100", "--quick"),
     ),
+    Part(name="growth", run=("-m", "benchmarks.assign.shapes"), quick=("--quick",)),
     Part(name="embedding", run=(*_PYTEST, *_COLUMNS, "benchmarks/clients/embedding.py")),
     Part(
         name="failover",

@@ -60,7 +60,7 @@ from assignor.placement.validation import (
     sentences,
     validate,
 )
-from assignor.placement.weights import busiest, work_of
+from assignor.placement.work import busiest, work_of
 
 __all__ = [
     "LAG_RUNNING",

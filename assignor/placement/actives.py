@@ -14,7 +14,7 @@ import numpy as np
 
 from assignor.placement.bands import fill, quotas, released, thread_bands
 from assignor.placement.handover_paths import moved_along_hot_paths
-from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray
+from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, rows_by_value
 from assignor.placement.weights import weighted_target
 
 
@@ -71,8 +71,9 @@ def _place_rest(state: GroupState, chosen: IntArray, target: IntArray) -> None:
     room = quotas(count + _nearest_copies(state, target), capacity, len(chosen)) - count
     _place_on_partial_copies(state, target, room)
     left = np.flatnonzero(state.stateful & (target == NOBODY)).tolist()
-    for client in np.flatnonzero(room < 0).tolist():
-        gone = released(state, np.flatnonzero(target == client).tolist(), -int(room[client]))
+    rows = np.flatnonzero((target != NOBODY) & (room[target] < 0))
+    for client, own in rows_by_value(target[rows], rows).items():
+        gone = released(state, own, -int(room[client]))
         target[gone] = NOBODY
         left += gone
     fill(state, sorted(left), target, np.maximum(room, 0), capacity)

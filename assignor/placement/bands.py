@@ -7,12 +7,13 @@ of the tasks, even where every thread of the first has one task only.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.placement.state import NOBODY, GroupState, IntArray
+from assignor.placement.state import NOBODY, GroupState, IntArray, rows_by_value
 from assignor.placement.weights import weighted_target
 
 
@@ -113,24 +114,35 @@ def fill(
         placed[chosen] = deal(chosen, room)
         room[:] = 0
         return
-    subtopologies = state.subtopology[chosen]
+    is_placed = np.flatnonzero(placed != NOBODY)
+    is_placed = is_placed[np.isin(state.subtopology[is_placed], state.subtopology[chosen])]
+    there = rows_by_value(state.subtopology[is_placed], placed[is_placed])
+    # Clients without a task of the subtopology come first, and are the same for the next one.
     threads = weight.tolist()
-    for sub in sorted(set(subtopologies.tolist())):
-        mine = placed[(state.subtopology == sub) & (placed != NOBODY)]
-        held = np.bincount(mine, minlength=len(room)).tolist()
-        heap = [
-            (held[c] / threads[c], -room[c] / threads[c], c)
-            for c in np.flatnonzero(room > 0).tolist()
-        ]
+    others = [(-room[c] / threads[c], c) for c in np.flatnonzero(room > 0).tolist()]
+    heapq.heapify(others)
+    for sub, own in rows_by_value(state.subtopology[chosen], chosen).items():
+        held = Counter(there.get(sub, ()))
+        heap = [(held[c] / threads[c], -room[c] / threads[c], c) for c in held if room[c] > 0]
         heapq.heapify(heap)
-        for task in chosen[subtopologies == sub].tolist():
-            _, _, client = heapq.heappop(heap)
+        passed = []
+        for task in own:
+            while others and others[0][1] in held:
+                passed.append(heapq.heappop(others)[1])
+            if others:
+                _, client = heapq.heappop(others)
+                passed.append(client)
+            else:
+                _, _, client = heapq.heappop(heap)
             placed[task] = client
             room[client] -= 1
             held[client] += 1
             if room[client] > 0:
                 entry = (held[client] / threads[client], -room[client] / threads[client], client)
                 heapq.heappush(heap, entry)
+        for client in passed:
+            if room[client] > 0:
+                heapq.heappush(others, (-room[client] / threads[client], client))
 
 
 def released(
@@ -184,9 +196,9 @@ def place_stateless(state: GroupState, active: IntArray) -> None:
     room = quotas(already + held, capacity, total, at_least=already) - already
     active[tasks] = owner
     left = [np.flatnonzero(owner == NOBODY)]
-    for client in np.flatnonzero(held > room).tolist():
-        own = np.flatnonzero(owner == client)
-        gone = released(state, tasks[own].tolist(), int(held[client] - room[client]))
+    over = np.flatnonzero((owner != NOBODY) & (held > room)[owner])
+    for client, own in rows_by_value(owner[over], tasks[over]).items():
+        gone = released(state, own, int(held[client] - room[client]))
         active[gone] = NOBODY
         left.append(np.searchsorted(tasks, np.array(gone, dtype=np.int64)))
     room = np.maximum(room - held, 0)

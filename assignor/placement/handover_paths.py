@@ -7,7 +7,9 @@ costs a hand-off and saves a restore, which is worth it for a task without a hom
 burden a full client meanwhile, and for no other.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +23,8 @@ class Board:
     """Scratchpad of one call: who holds what, and which other clients are caught up on it.
 
     `anywhere` are tasks that any client counts as caught up on; `others` has those with state.
-    `near` are, for each client, the clients that are caught up on a task of it, or were.
+    `givers` are the clients above the low end of their bands, ascending. `near` are, for each
+    client, the clients that are caught up on a task of it, or were.
     """
 
     place: list[int]
@@ -35,6 +38,7 @@ class Board:
     near: list[set[int]]
     subtopology: list[int]
     anywhere: list[bool]
+    givers: list[int]
     spare: int = 0
 
     def is_open(self, client: int) -> bool:
@@ -47,10 +51,14 @@ class Board:
         """Count one more task on a client."""
         self.spare -= self.low[client] <= self.count[client] < self.high[client]
         self.count[client] += 1
+        if self.count[client] == self.low[client] + 1:
+            insort(self.givers, client)
 
     def take(self, client: int) -> None:
         """Count one task less on a client."""
         self.count[client] -= 1
+        if self.count[client] == self.low[client]:
+            del self.givers[bisect_left(self.givers, client)]
         self.spare += self.low[client] <= self.count[client] < self.high[client]
 
     def move(self, task: int, client: int) -> None:
@@ -89,6 +97,7 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
     return Board(
         place=place,
         count=count.tolist(),
+        givers=np.flatnonzero(count > bands.low).tolist(),
         low=bands.low.tolist(),
         high=bands.high.tolist(),
         capacity=capacity.tolist(),
@@ -147,6 +156,7 @@ class _Search:
         owned: how many tasks may leave their home on one way.
         closed: places that lead nowhere.
         came: place -> the task that goes there (NOBODY: none does) and the place before.
+        givers: tasks that may still leave their home -> clients that are not looked at yet.
     """
 
     board: Board
@@ -154,6 +164,7 @@ class _Search:
     owned: int
     closed: set[tuple[int, int]] = field(default_factory=set)
     came: dict[tuple[int, int], tuple[int, tuple[int, int] | None]] = field(default_factory=dict)
+    givers: dict[int, Iterator[int]] = field(default_factory=dict)
 
     def take_in(self, task: int) -> bool:
         """Place the task on a caught-up client with room, or on one where others make room."""
@@ -178,7 +189,9 @@ class _Search:
         for client in sorted(board.others[task], key=lambda c: _load(board, c)):
             self._reach((client, self.owned), (task, None), waiting)
         while waiting:
-            here = waiting.popleft()
+            here = self._next_place(waiting)
+            if here[0] == NOBODY:
+                continue
             if board.count[here[0]] < board.high[here[0]]:
                 self._reach_givers(here, waiting)
             for one in _by_largest_subtopology(board, here[0]):
@@ -200,19 +213,43 @@ class _Search:
         waiting: deque[tuple[int, int]],
     ) -> None:
         # Over a client a second time, with less to spend, leads nowhere new.
-        is_known = place in self.came or (place[0], self.owned) in self.came
+        most = (place[0], self.owned)
+        is_known = any(p in self.came or self._is_giver(p) for p in (place, most))
         if not is_known and place not in self.closed:
             self.came[place] = came
             waiting.append(place)
 
+    def _is_giver(self, place: tuple[int, int]) -> bool:
+        """Whether a place is one of the givers that wait for their turn, or had it."""
+        client, left = place
+        may_give = self.board.count[client] > self.board.low[client]
+        return may_give and (NOBODY, left) in self.came and place not in self.closed
+
     def _reach_givers(self, here: tuple[int, int], waiting: deque[tuple[int, int]]) -> None:
-        """A client inside its band is full for others' sake: any that is too may give instead."""
-        if (NOBODY, here[1]) in self.came:
-            return
-        self.came[NOBODY, here[1]] = (NOBODY, None)
-        for client, count in enumerate(self.board.count):
-            if count > self.board.low[client]:
-                self._reach((client, here[1]), (NOBODY, here), waiting)
+        """A client inside its band is full for others' sake: any that is too may give instead.
+
+        All of them wait as one place without a client: most ways end long before the last one.
+        """
+        place = (NOBODY, here[1])
+        if place not in self.came:
+            self.came[place] = (NOBODY, here)
+            self.givers[here[1]] = iter(self.board.givers)
+            waiting.append(place)
+
+    def _next_place(self, waiting: deque[tuple[int, int]]) -> tuple[int, int]:
+        """The next place to look at; of the givers one, while the others wait on; or none."""
+        place = waiting.popleft()
+        left = place[1]
+        if place[0] != NOBODY:
+            return place
+        for client in self.givers[left]:
+            giver = (client, left)
+            is_known = giver in self.came or (client, self.owned) in self.came
+            if not is_known and self._is_giver(giver):
+                self.came[giver] = (NOBODY, self.came[place][1])
+                waiting.appendleft(place)
+                return giver
+        return place
 
     def _steps(self, place: tuple[int, int] | None) -> list[tuple[int, int]]:
         """The moves that led to a place, in order."""

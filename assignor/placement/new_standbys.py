@@ -4,16 +4,21 @@ Every active client has a pointer of its own, so that its standbys sit on all ot
 shared by all survivors.
 """
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 import numpy as np
 
 from assignor.placement.copies_apart import ONE_CELL, Spread
-from assignor.placement.state import BoolArray, GroupState, IntArray
+from assignor.placement.free_room import Ring, Roomiest, Takers
+from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.
 _WEIGHED = 600
+# What the pointers leave is weighed too, while copies x clients are not more than this.
+_LOOKED_AT = 400_000
 # Up to so many clients a loop over them is faster than numpy.
 _FEW_CLIENTS = 64
 # Up to so many clients the pairs of active and standby clients are weighed too.
@@ -101,6 +106,26 @@ class Board:
         """Whether the client has no copy of the task yet."""
         return client != self.active[task] and client not in self.holders[task]
 
+    def copies(self) -> tuple[IntArray, IntArray]:
+        """Task and client of all standbys, by ascending task; int [P] both."""
+        sizes = np.fromiter(map(len, self.holders.values()), np.int64, len(self.holders))
+        clients = chain.from_iterable(self.holders.values())
+        tasks = np.fromiter(self.holders, np.int64, len(sizes))
+        return np.repeat(tasks, sizes), np.fromiter(clients, np.int64, int(sizes.sum()))
+
+    def places(self, task: int) -> list[int]:
+        """The clients of a task, the active one first."""
+        return [self.active[task], *self.holders[task]]
+
+    def roomiest(self) -> Roomiest:
+        """Clients by room a thread."""
+        return Roomiest(self.room, self.capacity, self.spread.cells, {})
+
+    def best_cells(self, task: int) -> frozenset[int]:
+        """The cells in which one more copy of the task spreads it most."""
+        left = self.wanted - len(self.holders[task])
+        return self.spread.best_for(self.places(task), left)
+
     def fits(self, task: int, has_room: BoolArray) -> BoolArray:
         """Bool [C]: the clients that the spread of the task asks for, with room if there are."""
         held_by = self.holders[task]
@@ -130,19 +155,44 @@ def fill_standbys(board: Board) -> None:
     if len(missing) > _WEIGHED:
         missing = _fill_round(board, missing)
     blocked = _fill_weighed(board, missing) if missing else []
-    failures = 0
+    if not blocked:
+        return
+    takers, roomiest = Takers.of(board.room, [0] * len(board.room)), board.roomiest()
+    donors, failures = sorted(board.fresh), 0
     for task in blocked:
         # What is blocked once is blocked for all alike: holders and room on the same clients.
-        if failures < _FAILURES and _exchange(board, task):
+        if failures < _FAILURES and _exchange(board, task, takers, donors):
             continue
         failures += 1
-        _relax(board, task)
+        # Nobody with room may hold it: the client that goes least above its band takes it.
+        client = roomiest.first(board.best_cells(task), board.places(task))
+        if client != NOBODY:
+            board.add(task, client)
 
 
 def _fill_weighed(board: Board, missing: Sequence[int]) -> list[int]:
     """Each copy to the best client with room; returns the tasks for which there is none."""
-    few = len(board.capacity) <= _FEW_CLIENTS
-    return _weighed_by_loop(board, missing) if few else _weighed_by_numpy(board, missing)
+    if len(board.capacity) <= _FEW_CLIENTS:
+        return _weighed_by_loop(board, missing)
+    is_long = len(missing) > _WEIGHED and len(missing) * len(board.capacity) > _LOOKED_AT
+    return _fill_by_room(board, missing) if is_long else _weighed_by_numpy(board, missing)
+
+
+def _fill_by_room(board: Board, missing: Sequence[int]) -> list[int]:
+    """Each copy to the client with most room a thread; returns the tasks for which there is none.
+
+    For many copies among many clients: O(log C) each, where weighing looks at every client.
+    """
+    roomiest, spread = board.roomiest(), board.spread
+    blocked = []
+    for task in missing:
+        client = roomiest.first(board.best_cells(task), board.places(task))
+        if client == NOBODY or (board.room[client] <= 0 and not spread.is_needed):
+            blocked.append(task)
+            continue
+        board.add(task, client)
+        board.fresh.setdefault(client, {})[task] = None
+    return blocked
 
 
 def _weighed_by_loop(board: Board, missing: Sequence[int]) -> list[int]:
@@ -196,36 +246,34 @@ def _weighed_by_numpy(board: Board, missing: Sequence[int]) -> list[int]:
     # Among so many clients a pair hardly ever repeats, and a row for each would be C x C.
     counts_pairs = clients <= _PAIRED
     nothing = np.zeros(clients, dtype=np.int64)
-    rows: dict[int, IntArray] = {}
+    counted = {board.active[task] for task in missing} if counts_pairs else set()
+    rows = {active: np.zeros(clients, dtype=np.int64) for active in sorted(counted)}
     for (active, client), count in board.pairs.items() if counts_pairs else ():
-        if active not in rows:
-            rows[active] = np.zeros(clients, dtype=np.int64)
-        rows[active][client] = count
-    held = np.zeros(clients, dtype=np.int64)
-    for held_by in board.holders.values():
-        held[list(held_by)] += 1
+        if active in rows:
+            rows[active][client] = count
+    held = np.bincount(board.copies()[1], minlength=clients).astype(np.int64)
     total, left = max(len(board.holders), 1), len(set(missing))
     numbers = np.arange(clients)
     blocked, last = [], -1
     for task in missing:
         left -= task != last
         last, active = task, board.active[task]
-        if counts_pairs and active not in rows:
-            rows[active] = np.zeros(clients, dtype=np.int64)
         pair = rows.get(active, nothing)
         where = numbers[board.fits(task, room > 0)]
         if not len(where):
             blocked.append(task)
             continue
+        able = np.arange(len(where))
         # A client with much room may run out of tasks that it does not hold yet: it comes first.
         is_urgent = 2 * room[where] * total > (left + 1) * (total - held[where])
-        keys = (
-            (where - active) % clients,
-            -room[where] / capacity[where],
-            np.where(is_urgent, -room[where], pair[where] / capacity[where]),
+        for key in (
             ~is_urgent,
-        )
-        client = int(where[np.lexsort(keys)[0]])
+            np.where(is_urgent, -room[where], pair[where] / capacity[where]),
+            -room[where] / capacity[where],
+            (where - active) % clients,
+        ):
+            able = able[key[able] == key[able].min()]
+        client = int(where[able[0]])
         board.add(task, client)
         pair[client] += counts_pairs
         room[client] -= 1
@@ -234,48 +282,10 @@ def _weighed_by_numpy(board: Board, missing: Sequence[int]) -> list[int]:
     return blocked
 
 
-def _circle(capacity: Sequence[int]) -> list[int]:
-    """Clients in a ring, big ones more often and evenly between the others."""
-    smallest = min((threads for threads in capacity if threads > 0), default=1)
-    share = [min(64, round(threads / smallest)) for threads in capacity]
-    places = [((k + 0.5) / n, c) for c, n in enumerate(share) for k in range(n)]
-    return [client for _, client in sorted(places)]
-
-
-@dataclass(slots=True)
-class _Ring:
-    """Clients of some cells in a ring, a pointer for each active client, and a union-find."""
-
-    clients: list[int]
-    following: list[int]
-    pointer: dict[int, int]
-
-    @classmethod
-    def of(cls, board: Board, cells: frozenset[int]) -> "_Ring":
-        own = [n if board.spread.cells[c] in cells else 0 for c, n in enumerate(board.capacity)]
-        clients = _circle(own)
-        # Each active client starts behind its own place, or where that would be.
-        place = {client: number + 1 for number, client in enumerate(clients)}
-        return cls(clients, list(range(len(clients))), place)
-
-    def open_place(self, room: Sequence[int], start: int) -> int:
-        """The first place from `start` on whose client has room; -1 when there is none."""
-        path = []
-        place, size = start, len(self.clients)
-        while room[self.clients[place]] <= 0:
-            path.append(place)
-            after = self.following[place]
-            place = after if after != place else (place + 1) % size
-            if len(path) > size:
-                return -1
-        for passed in path:
-            self.following[passed] = place
-        return place
-
-
 def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
     """Pointers go round rings that skip clients without room; returns what found no place."""
-    rings: dict[frozenset[int], _Ring] = {}
+    rings: dict[frozenset[int], Ring] = {}
+    capacity = list(enumerate(board.capacity))
     full: set[frozenset[int]] = set()
     blocked = []
     for task in missing:
@@ -283,7 +293,8 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
         left = board.wanted - len(board.holders[task])
         cells = board.spread.best_for([active, *board.holders[task]], left)
         if cells not in rings:
-            rings[cells] = _Ring.of(board, cells)
+            within = [n if board.spread.cells[c] in cells else 0 for c, n in capacity]
+            rings[cells] = Ring.of(within)
         ring, place = rings[cells], -1
         if cells not in full and ring.clients:
             start = ring.pointer.get(active, active)
@@ -304,14 +315,23 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
     return blocked
 
 
-def _exchange(board: Board, task: int) -> bool:
-    """Make room on a client that may hold the task, by moving one of its new copies elsewhere."""
-    takers = [c for c, room in enumerate(board.room) if room > 0]
-    fits = board.fits(task, np.ones(len(board.room), dtype=np.bool_)).tolist()
-    donors = [c for c in sorted(board.fresh) if fits[c]]
-    for client in donors[:_TRIES]:
-        for other in list(board.fresh[client])[:_TRIES]:
-            for taker in takers[:_TRIES]:
+def _exchange(board: Board, task: int, takers: Takers, donors: list[int]) -> bool:
+    """Make room on a client that may hold the task, by moving one of its new copies elsewhere.
+
+    Args:
+        board: the scratchpad.
+        task: the task.
+        takers: clients with room.
+        donors: clients with new copies, ascending; kept so.
+    """
+    open_to = list(takers.first(ONE_CELL, _TRIES))
+    spread, cells, held_by = board.spread, board.best_cells(task), board.places(task)
+    fitting = (
+        c for c in donors if spread.usable[c] and spread.cells[c] in cells and c not in held_by
+    )
+    for client in list(islice(fitting, _TRIES)):
+        for other in list(islice(board.fresh[client], _TRIES)):
+            for taker in open_to:
                 if not board.can_hold(other, taker):
                     continue
                 if not board.may_replace(other, client, taker):
@@ -319,15 +339,10 @@ def _exchange(board: Board, task: int) -> bool:
                 board.drop(other, client)
                 board.add(other, taker)
                 del board.fresh[client][other]
+                if taker not in board.fresh:
+                    insort(donors, taker)
                 board.fresh.setdefault(taker, {})[other] = None
                 board.add(task, client)
                 board.fresh[client][task] = None
                 return True
     return False
-
-
-def _relax(board: Board, task: int) -> None:
-    """Nobody with room may hold it: the client that goes least above its band takes it."""
-    able = np.flatnonzero(board.fits(task, np.ones(len(board.room), dtype=np.bool_))).tolist()
-    if able:
-        board.add(task, min(able, key=lambda c: (-board.room[c] / board.capacity[c], c)))

@@ -9,15 +9,16 @@ the least loaded client in order, which puts all standbys of one client on one n
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from assignor.placement.bands import quotas
 from assignor.placement.copies_apart import Spread
 from assignor.placement.copy_chains import hand_on
+from assignor.placement.free_room import Takers
 from assignor.placement.new_standbys import Board, fill_standbys
-from assignor.placement.state import GroupState, IntArray
+from assignor.placement.state import GroupState, IntArray, rows_by_value
 
 # Clients with room that are looked at for a copy that has to go.
 _TAKERS = 64
@@ -65,23 +66,20 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
         spread=spread,
     )
     board.room = room.tolist()
-    _shed_all(board, state)
+    ends = state.end_offset_sums.tolist()
+    _shed_all(board, ends)
     fill_standbys(board)
     while True:
         # What found no place in its band may have pushed others out: the next call would see it.
         # This ends: bands stay as they are, and each copy that moves leaves less outside of them.
-        held = np.bincount(list(chain.from_iterable(board.holders.values())), minlength=len(load))
-        board.room = _room(state, load, held.astype(np.int64), copies).tolist()
-        if not _shed_all(board, state):
+        held = np.bincount(board.copies()[1], minlength=len(load)).astype(np.int64)
+        board.room = _room(state, load, held, copies).tolist()
+        if not _shed_all(board, ends):
             break
     hand_on(board)
-    sizes = [len(held_by) for held_by in board.holders.values()]
-    clients = chain.from_iterable(map(sorted, board.holders.values()))
-    return Standbys(
-        task=np.repeat(np.fromiter(board.holders, np.int64, len(sizes)), sizes),
-        client=np.fromiter(clients, np.int64, sum(sizes)),
-        warnings=_too_few(state, wanted),
-    )
+    task, client = board.copies()
+    order = np.lexsort((client, task))
+    return Standbys(task=task[order], client=client[order], warnings=_too_few(state, wanted))
 
 
 def _room(state: GroupState, load: IntArray, held: IntArray, copies: int) -> IntArray:
@@ -138,76 +136,82 @@ def _keep(
     return task[order], client[order]
 
 
-def _shed_all(board: Board, state: GroupState) -> int:
+def _shed_all(board: Board, ends: Sequence[int]) -> int:
     """Clients over their bands give copies up; returns how many copies went."""
     over = [client for client, room in enumerate(board.room) if room < 0]
-    ends = state.end_offset_sums.tolist() if over else []
-    return sum(_shed_to_copies(board, client) + _shed(board, ends, client) for client in over)
+    if not over:
+        return 0
+    # A client gets copies only while it has room: what those without hold is known beforehand.
+    task, client = board.copies()
+    chosen = np.array(board.room, dtype=np.int64)[client] < 0
+    held = rows_by_value(client[chosen], task[chosen])
+    takers = Takers.of(board.room, board.spread.cells)
+    return sum(
+        _shed_to_copies(board, takers, held.get(client, []), client)
+        + _shed(board, takers, ends, held.get(client, []), client)
+        for client in over
+    )
 
 
-def _shed_to_copies(board: Board, client: int) -> int:
+def _shed_to_copies(board: Board, takers: Takers, held: Sequence[int], client: int) -> int:
     """Give up what another client with room has a copy of: nothing is restored."""
     shed = 0
-    for task in [task for task in board.others if client in board.holders[task]]:
+    for task in held:
         if board.room[client] >= 0:
             break
-        for other in board.others[task]:
+        for other in board.others.get(task, ()):
             fits = board.room[other] > 0 and board.can_hold(task, other)
             if fits and board.may_replace(task, client, other):
                 board.drop(task, client)
                 board.add(task, other)
+                takers.filled(other)
                 shed += 1
                 break
     return shed
 
 
-def _shed(board: Board, ends: Sequence[int], client: int) -> int:
+def _shed(
+    board: Board, takers: Takers, ends: Sequence[int], held: Sequence[int], client: int
+) -> int:
     """Give up new copies first, then those that double a pair of clients most, cheapest first.
 
     Each goes to somebody, or it stays: what is given up and comes back would be restored.
     """
-    if board.room[client] >= 0:
+    if board.room[client] >= 0 or not takers.count:
         return 0
     fresh = board.fresh.get(client, {})
     by_active: dict[tuple[bool, int], list[int]] = {}
-    for task in sorted([task for task, held_by in board.holders.items() if client in held_by]):
-        by_active.setdefault((task not in fresh, board.active[task]), []).append(task)
+    for task in held:
+        if client in board.holders[task]:
+            by_active.setdefault((task not in fresh, board.active[task]), []).append(task)
     heap = []
     for key, part in by_active.items():
         # Popped from the end: cheapest last, and the highest number among equals.
         part.sort(key=ends.__getitem__, reverse=True)
         heap.append((key[0], -board.pairs[key[1], client], key[1]))
     heapq.heapify(heap)
-    takers = [c for c, room in enumerate(board.room) if room > 0]
-    open_cells = frozenset(board.spread.cells[c] for c in takers)
     shed = 0
-    while board.room[client] < 0 and heap and takers:
+    while board.room[client] < 0 and heap and takers.count:
         is_old, _, active = heapq.heappop(heap)
         task = by_active[is_old, active].pop()
-        taker = _taker(board, task, client, takers, open_cells)
+        taker = _taker(board, takers, task, client)
         if taker is not None:
             shed += 1
             board.drop(task, client)
             board.add(task, taker)
             fresh.pop(task, None)
             board.fresh.setdefault(taker, {})[task] = None
-            if board.room[taker] <= 0:
-                takers.remove(taker)
+            takers.filled(taker)
         if by_active[is_old, active]:
             heapq.heappush(heap, (is_old, -board.pairs[active, client], active))
     return shed
 
 
-def _taker(
-    board: Board, task: int, client: int, takers: Sequence[int], open_cells: frozenset[int]
-) -> int | None:
+def _taker(board: Board, takers: Takers, task: int, client: int) -> int | None:
     """Who takes a copy from a client over its band; None: it stays, for nobody can."""
-    cells, allowed = board.spread.cells, board.successors(task, client)
-    if allowed.isdisjoint(open_cells):
-        return None
     active, held_by = board.active[task], board.holders[task]
     best: tuple[float, float, int] | None = None
-    for other in islice((c for c in takers if cells[c] in allowed), _TAKERS):
+    for other in takers.first(board.successors(task, client), _TAKERS):
         if other == active or other in held_by:
             continue
         threads = board.capacity[other]

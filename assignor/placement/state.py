@@ -224,6 +224,23 @@ def group_state(
     return replace(state, warnings=tuple(warnings)) if warnings else state
 
 
+def rows_by_value(column: IntArray, rows: IntArray) -> dict[int, list[int]]:
+    """Value -> its entries of `rows`, in their order, by ascending value; O(M log M).
+
+    Args:
+        column: int [M], the value of each row, such as its client.
+        rows: int [M], such as tasks.
+    """
+    order = np.argsort(column, kind="stable")
+    values, starts = np.unique(column[order], return_index=True)
+    bounds = pairwise([*starts.tolist(), len(order)])
+    ordered = rows[order].tolist()
+    return {
+        value: ordered[start:end]
+        for value, (start, end) in zip(values.tolist(), bounds, strict=True)
+    }
+
+
 def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     own = array.copy()
     own.flags.writeable = False

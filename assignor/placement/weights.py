@@ -5,14 +5,18 @@ thread) sets the mark; then what runs is repaired until the busiest client is wi
 """
 
 import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
-from assignor.placement.state import NOBODY, FloatArray, GroupState, IntArray
+from assignor.placement.state import NOBODY, FloatArray, GroupState, IntArray, rows_by_value
 
 TOLERANCE = 1.04
+# Clients that are asked for a task in exchange.
+_TRIES = 8
 
 
 def weighted_target(
@@ -35,158 +39,310 @@ def weighted_target(
     base = np.zeros(len(capacity))
     done = placed != NOBODY
     np.add.at(base, placed[done], weights[done])
-    board = _Board(
+    board = _Board.of(
         load=base.tolist(),
         capacity=capacity,
         weights=weights.tolist(),
-        place=dict.fromkeys(tasks.tolist(), NOBODY),
-        hot=_hot_clients(state, tasks),
+        place=dict(zip(tasks.tolist(), home[tasks].tolist(), strict=True)),
+        hot=_hot_clients(state),
     )
-    fresh, best = _fresh(board, tasks.tolist())
+    fresh, best = _fresh(base.tolist(), board, tasks.tolist())
     limit = TOLERANCE * best
-    owners = home.tolist()
-    for task in tasks.tolist():
-        if owners[task] != NOBODY:
-            board.put(task, owners[task])
-    homeless = [task for task in tasks.tolist() if board.place[task] == NOBODY]
+    homeless = [task for task, client in board.place.items() if client == NOBODY]
     for task in sorted(homeless, key=lambda t: (-board.weights[t], t)):
         board.put(task, _choose(board, task, limit))
     _repair(board, limit)
-    if any(board.per_thread(client) > limit for client in board.usable()):
+    if any(board.per_thread(client) > limit for client in board.usable):
         return np.array([fresh[task] for task in tasks.tolist()], dtype=np.int64)
     return np.array([board.place[task] for task in tasks.tolist()], dtype=np.int64)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Board:
-    """Scratchpad of one call; load is the work on each client."""
+    """Scratchpad of one call.
+
+    Attributes:
+        load, capacity: work on each client, and its threads.
+        weights: work of each task.
+        place: the client of each task to place.
+        hot: clients that are caught up on each task.
+        usable: clients with threads.
+        held: tasks to place that are on each client.
+        lightest: threads -> heap of (work, client) of the clients with so many.
+        busiest: heap of (-work a thread, client).
+        ranked: a client's tasks by weight; forgotten when it gets another one.
+        settled: tasks that stay where they were forced to.
+    """
 
     load: list[float]
     capacity: list[int]
     weights: list[float]
     place: dict[int, int]
-    hot: dict[int, set[int]]
+    hot: dict[int, list[int]]
+    usable: list[int]
+    held: list[dict[int, None]]
+    lightest: dict[int, list[tuple[float, int]]]
+    busiest: list[tuple[float, int]]
+    ranked: dict[int, "_Ranked"] = field(default_factory=dict)
+    settled: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        load: list[float],
+        capacity: list[int],
+        weights: list[float],
+        place: dict[int, int],
+        hot: dict[int, list[int]],
+    ) -> "_Board":
+        """A board with the tasks in `place` added to the work in `load`."""
+        held: list[dict[int, None]] = [{} for _ in capacity]
+        for task, client in place.items():
+            if client != NOBODY:
+                load[client] += weights[task]
+                held[client][task] = None
+        usable = [client for client, threads in enumerate(capacity) if threads > 0]
+        lightest: dict[int, list[tuple[float, int]]] = {}
+        for client in usable:
+            lightest.setdefault(capacity[client], []).append((load[client], client))
+        for heap in lightest.values():
+            heapq.heapify(heap)
+        busiest = [(-(load[c] / capacity[c]), c) for c in usable]
+        heapq.heapify(busiest)
+        return cls(
+            load=load,
+            capacity=capacity,
+            weights=weights,
+            place=place,
+            hot=hot,
+            usable=usable,
+            held=held,
+            lightest=lightest,
+            busiest=busiest,
+        )
 
     def put(self, task: int, client: int) -> None:
+        """Place a task, which leaves where it was."""
         old = self.place[task]
         if old != NOBODY:
             self.load[old] -= self.weights[task]
+            del self.held[old][task]
+            if old in self.ranked:
+                self.ranked[old].drop(task)
+            self._requeue(old)
         self.place[task] = client
         self.load[client] += self.weights[task]
+        self.held[client][task] = None
+        self.ranked.pop(client, None)
+        self._requeue(client)
+
+    def _requeue(self, client: int) -> None:
+        # Entries with a load that the client had before are dropped where they come up.
+        heapq.heappush(self.lightest[self.capacity[client]], (self.load[client], client))
+        heapq.heappush(self.busiest, (-self.per_thread(client), client))
 
     def per_thread(self, client: int, more: float = 0.0) -> float:
+        """Work a thread of the client, with some more."""
         return (self.load[client] + more) / self.capacity[client]
 
-    def usable(self) -> list[int]:
-        return [client for client, threads in enumerate(self.capacity) if threads > 0]
+    def least_with(self, more: float) -> int:
+        """The client that has least work a thread with some more; NOBODY when all are popped."""
+        tops = []
+        for heap in self.lightest.values():
+            while heap and heap[0][0] != self.load[heap[0][1]]:
+                heapq.heappop(heap)
+            if heap:
+                tops.append(heap[0][1])
+        return min(tops, key=lambda c: (self.per_thread(c, more), c), default=NOBODY)
+
+    def most_loaded(self) -> int:
+        """The client with most work a thread."""
+        while -self.busiest[0][0] != self.per_thread(self.busiest[0][1]):
+            heapq.heappop(self.busiest)
+        return self.busiest[0][1]
+
+    def least_loaded(self, most: int, other_than: int) -> list[int]:
+        """Up to so many other clients with least work a thread, the least first."""
+        found: list[int] = []
+        while len(found) < most + 1:
+            client = self.least_with(0.0)
+            if client == NOBODY:
+                break
+            heapq.heappop(self.lightest[self.capacity[client]])
+            if client not in found:
+                found.append(client)
+        for client in found:
+            heapq.heappush(self.lightest[self.capacity[client]], (self.load[client], client))
+        return [client for client in found if client != other_than][:most]
+
+    def may_move(self, client: int) -> "_Ranked":
+        """The client's tasks that are not settled, by weight."""
+        if client not in self.ranked:
+            own = [task for task in self.held[client] if task not in self.settled]
+            self.ranked[client] = _Ranked.of(own, self.weights)
+        return self.ranked[client]
 
 
-def _hot_clients(state: GroupState, tasks: IntArray) -> dict[int, set[int]]:
-    limit = state.config.acceptable_recovery_lag
-    return {
-        task: {client for client, lag in state.copies(task) if lag <= limit}
-        for task in tasks.tolist()
-    }
+@dataclass(slots=True)
+class _Ranked:
+    """Tasks by weight, from which some are taken out; a union-find finds the nearest one left.
+
+    Attributes:
+        order: (weight, -task) of all, ascending.
+        place: task -> its place in `order`, of those that are left.
+        below, above: towards the nearest place left, downwards and upwards.
+    """
+
+    order: list[tuple[float, int]]
+    place: dict[int, int]
+    below: list[int]
+    above: list[int]
+
+    @classmethod
+    def of(cls, tasks: Sequence[int], weights: Sequence[float]) -> "_Ranked":
+        """All of these tasks."""
+        order = sorted((weights[task], -task) for task in tasks)
+        place = {-task: number for number, (_, task) in enumerate(order)}
+        return cls(order, place, list(range(len(order))), list(range(len(order) + 1)))
+
+    def drop(self, task: int) -> None:
+        """Take a task out, if it is among these."""
+        place = self.place.pop(task, None)
+        if place is not None:
+            self.below[place], self.above[place] = place - 1, place + 1
+
+    def last_below(self, end: int) -> int:
+        """The heaviest task before a place, the first of equal ones; NOBODY for none."""
+        place = _root(self.below, end - 1)
+        return NOBODY if place < 0 else -self.order[place][1]
+
+    def lightest_from(self, weight: float) -> int:
+        """The lightest task of this weight or more, the first of equal ones; NOBODY for none."""
+        place = _root(self.above, bisect_left(self.order, (weight, -inf)))
+        if place == len(self.order):
+            return NOBODY
+        return self.last_below(bisect_right(self.order, (self.order[place][0], inf)))
 
 
-def _fresh(board: _Board, tasks: Sequence[int]) -> tuple[dict[int, int], float]:
+def _root(links: list[int], place: int) -> int:
+    """Where the links from a place lead; they are made shorter on the way."""
+    passed = []
+    while place >= 0 and links[place] != place:
+        passed.append(place)
+        place = links[place]
+    for one in passed:
+        links[one] = place
+    return place
+
+
+def _hot_clients(state: GroupState) -> dict[int, list[int]]:
+    hot = state.is_caught_up()
+    return rows_by_value(state.copy_task()[hot], state.copy_client[hot])
+
+
+def _fresh(
+    base: Sequence[float], board: _Board, tasks: Sequence[int]
+) -> tuple[dict[int, int], float]:
     """All tasks dealt anew, heaviest first: where, and the work a thread of the busiest client."""
     place = {}
-    load = list(board.load)
-    heap = [(load[c] / board.capacity[c], c) for c in board.usable()]
+    load = list(base)
+    heap = [(load[c] / board.capacity[c], c) for c in board.usable]
     heapq.heapify(heap)
     for task in sorted(tasks, key=lambda t: (-board.weights[t], t)):
         _, client = heap[0]
         place[task] = client
         load[client] += board.weights[task]
         heapq.heapreplace(heap, (load[client] / board.capacity[client], client))
-    return place, max(load[c] / board.capacity[c] for c in board.usable())
+    return place, max(load[c] / board.capacity[c] for c in board.usable)
 
 
 def _choose(board: _Board, task: int, limit: float) -> int:
     """A caught-up client that stays within the limit, else the least loaded one."""
-    weight = board.weights[task]
-    able = [c for c in board.usable() if board.per_thread(c, weight) <= limit]
-    hot = [c for c in able if c in board.hot[task]]
-    return min(hot or able or board.usable(), key=lambda c: (board.per_thread(c, weight), c))
+    weight, threads = board.weights[task], board.capacity
+    hot = [
+        c for c in board.hot.get(task, ()) if threads[c] and board.per_thread(c, weight) <= limit
+    ]
+    if hot:
+        return min(hot, key=lambda c: (board.per_thread(c, weight), c))
+    return board.least_with(weight)
 
 
 def _repair(board: _Board, limit: float) -> None:
     """Take work off clients above the limit, the busiest first, with as few moves as there are."""
-    settled: set[int] = set()
     for _ in range(3 * len(board.place) + 1):
-        client = max(board.usable(), key=lambda c: (board.per_thread(c), -c))
+        client = board.most_loaded()
         if board.per_thread(client) <= limit:
             return
-        if _move_one(board, client, limit, settled) or _exchange_two(board, client, limit, settled):
+        if _move_one(board, client, limit) or _exchange_two(board, client, limit):
             continue
-        if not _force_one(board, client, limit, settled):
+        if not _force_one(board, client, limit):
             return
 
 
-def _force_one(board: _Board, client: int, limit: float, settled: set[int]) -> bool:
+def _force_one(board: _Board, client: int, limit: float) -> bool:
     """A task goes to the least loaded client, which then gives lighter ones away in its turn."""
     excess = board.load[client] - limit * board.capacity[client]
-    mine = [t for t, at in board.place.items() if at == client and t not in settled]
-    others = [c for c in board.usable() if c != client]
-    if not mine or not others:
+    own, others = list(board.may_move(client).place), board.least_loaded(1, client)
+    if not own or not others:
         return False
-    task = min(mine, key=lambda t: (board.weights[t] < excess, abs(board.weights[t] - excess), t))
-    settled.add(task)
-    board.put(task, min(others, key=lambda c: (board.per_thread(c), c)))
+    task = min(own, key=lambda t: (board.weights[t] < excess, abs(board.weights[t] - excess), t))
+    board.settled.add(task)
+    board.put(task, others[0])
     return True
 
 
-def _move_one(board: _Board, client: int, limit: float, settled: set[int]) -> bool:
+def _move_one(board: _Board, client: int, limit: float) -> bool:
     """The lightest task that is enough, else the heaviest that fits elsewhere."""
     excess = board.load[client] - limit * board.capacity[client]
-    mine = [t for t, at in board.place.items() if at == client and t not in settled]
-    enough = sorted((board.weights[t], t) for t in mine if board.weights[t] >= excess)
-    rest = sorted((-board.weights[t], t) for t in mine if board.weights[t] < excess)
-    for task in [t for _, t in enough] + [t for _, t in rest]:
-        taker = _choose(board, task, limit)
-        if taker != client and board.per_thread(taker, board.weights[task]) <= limit:
-            board.put(task, taker)
+    ranked = board.may_move(client)
+
+    def fits(weight: float) -> bool:
+        # The client itself is above the limit already, so this is another one.
+        return board.per_thread(board.least_with(weight), weight) <= limit
+
+    task = ranked.lightest_from(excess)
+    if task == NOBODY or not fits(board.weights[task]):
+        # What is heavier fits no better.
+        end = bisect_left(ranked.order, (excess, -inf))
+        task = ranked.last_below(_first_not(lambda place: fits(ranked.order[place][0]), end))
+    if task == NOBODY:
+        return False
+    board.put(task, _choose(board, task, limit))
+    return True
+
+
+def _first_not(holds: Callable[[int], bool], end: int) -> int:
+    """The first number below `end` for which it does not hold, else `end`."""
+    return bisect_left(range(end), x=True, key=lambda number: not holds(number))
+
+
+def _exchange_two(board: _Board, client: int, limit: float) -> bool:
+    """Swap a heavy task for a lighter one of the least loaded clients."""
+    own = list(board.may_move(client).place)
+    for other in board.least_loaded(_TRIES, client):
+        found = _best_swap(board, own, other, limit)
+        if found is not None:
+            board.put(found[1], other)
+            board.put(found[2], client)
             return True
     return False
 
 
-def _exchange_two(board: _Board, client: int, limit: float, settled: set[int]) -> bool:
-    """Swap a heavy task for a lighter one of the least loaded client."""
-    others = [c for c in board.usable() if c != client]
-    for other in sorted(others, key=lambda c: (board.per_thread(c), c))[:8]:
-        mine = sorted(t for t, at in board.place.items() if at == client and t not in settled)
-        theirs = sorted(t for t, at in board.place.items() if at == other)
-        best: tuple[float, int, int] | None = None
-        for task in mine:
-            for back in theirs:
-                gain = board.weights[task] - board.weights[back]
-                if gain > 0 and board.per_thread(other, gain) <= limit:
-                    found = (-gain, task, back)
-                    best = found if best is None or found < best else best
-        if best is not None:
-            board.put(best[1], other)
-            board.put(best[2], client)
-            return True
-    return False
+def _best_swap(
+    board: _Board, own: Sequence[int], other: int, limit: float
+) -> tuple[float, int, int] | None:
+    """(-work that leaves, task, task that comes back): the most that the other client can take."""
+    weights = board.weights
+    backs = sorted((weights[task], task) for task in board.held[other])
+    found: list[tuple[float, int, int]] = []
+    for task in own:
 
+        def is_too_much(place: int, weight: float = weights[task]) -> bool:
+            return board.per_thread(other, weight - backs[place][0]) > limit
 
-def work_of(state: GroupState, active: IntArray) -> FloatArray:
-    """Float [C]: the work of the tasks that each client runs; without weights their number.
-
-    Args:
-        state: the group.
-        active: int [T], the client of every task; tasks on NOBODY count nowhere.
-    """
-    placed = active != NOBODY
-    weights = None if state.weights is None else state.weights[placed]
-    work = np.bincount(active[placed], weights=weights, minlength=len(state.clients))
-    return work.astype(np.float64)
-
-
-def busiest(state: GroupState, active: IntArray) -> tuple[int, float]:
-    """The client with the most work a thread, the first among equals, and that work."""
-    capacity = state.capacity()
-    each = np.where(capacity > 0, work_of(state, active) / np.maximum(capacity, 1), 0.0)
-    client = int(each.argmax())
-    return client, float(each[client])
+        # The lightest that may come back for it.
+        place = _first_not(is_too_much, len(backs))
+        if place < len(backs) and weights[task] > backs[place][0]:
+            found.append((backs[place][0] - weights[task], task, backs[place][1]))
+    return min(found, default=None)

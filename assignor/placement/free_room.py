@@ -1,0 +1,138 @@
+"""Clients with room for standbys, found without a look at all clients.
+
+Both structures rest on room that only shrinks while they are used.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from assignor.placement.state import NOBODY
+
+
+@dataclass(slots=True)
+class Takers:
+    """Clients with room for more copies, cell by cell.
+
+    Attributes:
+        room: copies that each client may take; kept by whoever moves copies, never raised from 0.
+        by_cell: cell -> its clients with room in descending order; full ones leave when met.
+        count: clients with room.
+    """
+
+    room: Sequence[int]
+    by_cell: dict[int, list[int]]
+    count: int
+
+    @classmethod
+    def of(cls, room: Sequence[int], cells: Sequence[int]) -> "Takers":
+        """All clients with room above 0."""
+        by_cell: dict[int, list[int]] = {}
+        clients = [client for client, left in enumerate(room) if left > 0]
+        for client in reversed(clients):
+            by_cell.setdefault(cells[client], []).append(client)
+        return cls(room, by_cell, len(clients))
+
+    def filled(self, client: int) -> None:
+        """Count a client out if the copy that it took was its last."""
+        self.count -= self.room[client] == 0
+
+    def first(self, cells: frozenset[int], most: int) -> Iterator[int]:
+        """The first clients of these cells with room, ascending, at most so many."""
+        parts = [self._open(cell, most) for cell in cells if self.by_cell.get(cell)]
+        return iter(parts[0]) if len(parts) == 1 else islice(heapq.merge(*parts), most)
+
+    def _open(self, cell: int, most: int) -> list[int]:
+        clients = self.by_cell[cell]
+        found: list[int] = []
+        place = len(clients) - 1
+        while place >= 0 and len(found) < most:
+            if self.room[clients[place]] > 0:
+                found.append(clients[place])
+            else:
+                # Near the end, for all before it were found just now: little is moved.
+                del clients[place]
+            place -= 1
+        return found
+
+
+@dataclass(slots=True)
+class Roomiest:
+    """Clients by room a thread, for copies that may go beyond it.
+
+    Attributes:
+        room: copies that each client may take; kept by whoever moves copies, never raised.
+        capacity: threads.
+        cells: the cell of each client.
+        heaps: cells -> (-room a thread, client) of their usable clients; lazily brought up to date.
+    """
+
+    room: Sequence[int]
+    capacity: Sequence[int]
+    cells: Sequence[int]
+    heaps: dict[frozenset[int], list[tuple[float, int]]]
+
+    def first(self, cells: frozenset[int], without: Sequence[int]) -> int:
+        """The client of these cells with most room a thread, then the first; or NOBODY."""
+        if cells not in self.heaps:
+            rows = zip(self.room, self.capacity, self.cells, strict=True)
+            # Sorted, so it is a heap.
+            self.heaps[cells] = sorted(
+                (-left / threads, client)
+                for client, (left, threads, cell) in enumerate(rows)
+                if threads > 0 and cell in cells
+            )
+        heap, found = self.heaps[cells], NOBODY
+        passed = []
+        while heap and found == NOBODY:
+            key, client = heap[0]
+            now = -self.room[client] / self.capacity[client]
+            if now != key:
+                heapq.heapreplace(heap, (now, client))
+            elif client in without:
+                passed.append(heapq.heappop(heap))
+            else:
+                found = client
+        for entry in passed:
+            heapq.heappush(heap, entry)
+        return found
+
+
+def _circle(capacity: Sequence[int]) -> list[int]:
+    """Clients in a ring, big ones more often and evenly between the others."""
+    smallest = min((threads for threads in capacity if threads > 0), default=1)
+    share = [min(64, round(threads / smallest)) for threads in capacity]
+    places = [((k + 0.5) / n, c) for c, n in enumerate(share) for k in range(n)]
+    return [client for _, client in sorted(places)]
+
+
+@dataclass(slots=True)
+class Ring:
+    """Clients of some cells in a ring, a pointer for each active client, and a union-find."""
+
+    clients: list[int]
+    following: list[int]
+    pointer: dict[int, int]
+
+    @classmethod
+    def of(cls, capacity: Sequence[int]) -> "Ring":
+        """All clients with capacity above 0."""
+        clients = _circle(capacity)
+        # Each active client starts behind its own place, or where that would be.
+        place = {client: number + 1 for number, client in enumerate(clients)}
+        return cls(clients, list(range(len(clients))), place)
+
+    def open_place(self, room: Sequence[int], start: int) -> int:
+        """The first place from `start` on whose client has room; -1 when there is none."""
+        path = []
+        place, size = start, len(self.clients)
+        while room[self.clients[place]] <= 0:
+            path.append(place)
+            after = self.following[place]
+            place = after if after != place else (place + 1) % size
+            if len(path) > size:
+                return -1
+        for passed in path:
+            self.following[passed] = place
+        return place

@@ -1,0 +1,244 @@
+"""How the time of an assign call grows with the group, for each event and each feature.
+
+    python -m benchmarks.assign.shapes [--quick] [--least N] [--most N] [--feature NAME ...]
+        [--standbys N ...] [--shape NAME ...] [--strategy NAME ...]
+
+Groups have 100 tasks a client and are settled before the event. Sizes double from `--least` to
+`--most`; a feature has its own largest size where that is smaller, and so have strategies after the
+first (`LARGEST`, `LARGEST_OF_OTHERS`). Each figure is the
+CPU time of one call, the least of some calls, in a process of its own for each size. The goal for
+the growth is 2.3 times the time for twice the tasks; below 0.1 s a ratio says nothing and has no
+mark. Exit status 1: a goal is missed.
+"""
+
+import argparse
+import gc
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from assignor import AssignmentConfig, GroupState, TaskId, find_strategy
+from benchmarks.rows import at_most, say
+
+SHAPES = ("steady", "join", "leave", "lost", "restart")
+FEATURES = ("plain", "tags", "weights", "min_traffic", "balance_subtopology")
+OURS = ("high_availability", "sticky", "fallback_prior")
+# Features whose largest size is smaller: their steps are those of plain groups and some a copy.
+LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000)
+# These two share all steps with the first strategy.
+LARGEST_OF_OTHERS = 160_000
+MOST_RUNS, LOST_SIZE, LOST_GOAL, PLAIN_SIZE, PLAIN_GOAL = 3, 100_000, 1.0, 2_000_000, 30.0
+GROWTH, JUDGED_FROM, TASKS_A_CLIENT, RACKS, SUBTOPOLOGIES = 2.3, 0.1, 100, 3, 20
+ZONES = tuple(f"zone-{number}" for number in range(RACKS))
+END, BEHIND = 1_000_000, 20_000
+
+
+def settled_group(tasks, *, standbys=0, feature="plain", tasks_a_client=TASKS_A_CLIENT):
+    """A group at rest: level, every copy caught up, standbys of a client on all others."""
+    rng = np.random.default_rng(7)
+    clients = max(2 * RACKS, tasks // tasks_a_client // RACKS * RACKS)
+    owner = rng.permutation(np.arange(tasks, dtype=np.int64) % clients)
+    zones = tuple(ZONES[number % RACKS] for number in range(clients))
+    has_racks = feature in ("min_traffic", "balance_subtopology")
+    pairs = [frozenset(ZONES) - {zone} for zone in ZONES]
+    drawn = tuple((pairs[number],) for number in rng.integers(RACKS, size=tasks).tolist())
+    weights = rng.uniform(0.5, 2.0, size=tasks) * np.where(rng.random(tasks) < 0.01, 10, 1)
+    subtopology = np.arange(tasks, dtype=np.int64) * SUBTOPOLOGIES // tasks
+    partition = np.arange(tasks) - np.searchsorted(subtopology, subtopology)
+    state = GroupState(
+        tasks=tuple(map(TaskId, subtopology.tolist(), partition.tolist())),
+        stateful=np.ones(tasks, dtype=np.bool_),
+        subtopology=subtopology,
+        clients=tuple(f"client-{number:06}" for number in range(clients)),
+        threads=np.ones(clients, dtype=np.int64),
+        owner=owner,
+        copy_start=np.zeros(tasks + 1, dtype=np.int64),
+        copy_client=np.zeros(0, dtype=np.int64),
+        copy_lag=np.zeros(0, dtype=np.int64),
+        copy_stalled=np.zeros(0, dtype=np.bool_),
+        end_offset_sums=np.full(tasks, END, dtype=np.int64),
+        racks=zones if has_racks else (None,) * clients,
+        tags=tuple((("zone", zone),) for zone in zones) if feature == "tags" else ((),) * clients,
+        config=AssignmentConfig(
+            num_standby_replicas=standbys,
+            rack_aware_assignment_tags=("zone",) if feature == "tags" else (),
+            rack_aware_assignment_strategy=feature if has_racks else "none",
+        ),
+        weights=weights if feature == "weights" else None,
+        partition_racks=drawn if has_racks else None,
+        changelog_racks=drawn if has_racks else None,
+    )
+    state = _with_places(state, owner, _standbys_of(owner, clients, standbys))
+    if has_racks or feature == "weights":
+        # What is level by count is not yet what weights and racks ask for.
+        answer = find_strategy("sticky")(state)
+        state = _with_places(state, answer.active, answer.standby_table())
+    return state
+
+
+def _standbys_of(owner, clients, standbys):
+    """Int [P, 2]: tasks and clients of standbys, in other zones than the owner and each other."""
+    order = np.argsort(owner, kind="stable")
+    own = owner[order]
+    nth = np.arange(len(owner)) - np.searchsorted(own, own)
+    layers = [
+        np.stack([order, (own + 1 + k + RACKS * (nth % (clients // RACKS))) % clients], axis=1)
+        for k in range(standbys)
+    ]
+    return np.concatenate([np.zeros((0, 2), dtype=np.int64), *layers])
+
+
+def _with_places(state, active, standbys):
+    """The group when its tasks run on `active` and its standbys, int [P, 2], have caught up."""
+    tasks = len(state.tasks)
+    rows = np.zeros((tasks + len(standbys), 4), dtype=np.int64)
+    rows[:tasks, 0], rows[:tasks, 1], rows[:tasks, 2] = np.arange(tasks), active, -1
+    rows[tasks:, :2] = standbys
+    return state.with_copies(rows, owner=active)
+
+
+def after(shape, state):
+    """The group after an event: 1 % of its clients join or leave, or all are started anew."""
+    share, clients = max(1, len(state.clients) // 100), len(state.clients)
+    if shape == "steady":
+        return state
+    if shape == "restart":
+        lags = np.random.default_rng(8).integers(BEHIND, END, size=len(state.copy_lag))
+        return replace(state, owner=np.full(len(state.tasks), -1, dtype=np.int64), copy_lag=lags)
+    gone = np.random.default_rng(9).choice(clients, size=share, replace=False)
+    joined = {"join": share, "leave": 0, "lost": max(1, share // 2)}[shape]
+    return _with_clients(state, gone if shape in ("leave", "lost") else gone[:0], joined)
+
+
+def _with_clients(state, gone, joined):
+    """Without the clients `gone`, and with so many that have no state."""
+    kept = np.setdiff1d(np.arange(len(state.clients)), gone)
+    number = np.full(len(state.clients) + 1, -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    rows = state.copy_rows()
+    rows[:, 1] = number[rows[:, 1]]
+    like = kept[:joined].tolist()
+    both = [*kept.tolist(), *like]
+    names = [state.clients[one] for one in kept.tolist()]
+    return state.with_copies(
+        rows[rows[:, 1] >= 0],
+        owner=number[state.owner],
+        clients=(*names, *(f"joined-{one:06}" for one in range(joined))),
+        threads=np.ones(len(both), dtype=np.int64),
+        racks=tuple(state.racks[one] for one in both),
+        tags=tuple(state.tags[one] for one in both),
+    )
+
+
+def figures(tasks, feature, standbys, shapes, strategies):
+    """Strategy -> shape -> CPU seconds of a call, the least of some."""
+    settled, found = settled_group(tasks, standbys=standbys, feature=feature), {}
+    for shape in shapes:
+        state = after(shape, settled)
+        for name in strategies:
+            strategy, best = find_strategy(name), float("inf")
+            for _ in range(MOST_RUNS if tasks <= LOST_SIZE else 1):
+                # What is there already is not the call's to look through.
+                gc.collect()
+                gc.freeze()
+                started = time.process_time()
+                strategy(state)
+                best = min(best, time.process_time() - started)
+                gc.unfreeze()
+            found.setdefault(name, {})[shape] = best
+    return found
+
+
+def in_its_own_process(*given):
+    """`figures` from a fresh interpreter."""
+    code = "import json; from benchmarks.assign.shapes import figures; "
+    code += f"print(json.dumps(figures(*{given!r})))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def sizes_of(feature, least, most):
+    """Doubling from `least`, and the last one as large as allowed."""
+    largest = min(most, LARGEST[feature])
+    sizes = [least]
+    while 2 * sizes[-1] <= largest:
+        sizes.append(2 * sizes[-1])
+    return sizes if 1.5 * sizes[-1] > largest else [*sizes, largest]
+
+
+def growths(sizes, seconds):
+    """Growth for each doubling, and whether it is judged; a last step may be shorter than that."""
+    steps = zip(sizes, sizes[1:], seconds, seconds[1:], strict=False)
+    return [
+        ((after_it / before) ** (1 / np.log2(large / small)), before >= JUDGED_FROM)
+        for small, large, before, after_it in steps
+    ]
+
+
+def rows_of(options, feature, standbys):
+    """Say all rows of a feature and a number of standbys; returns those that miss the goal."""
+    sizes = sizes_of(feature, options.least, options.most)
+    found = {}
+    for size in sizes:
+        few = [s for s in options.strategy if size <= LARGEST_OF_OTHERS or s == OURS[0]]
+        found[size] = in_its_own_process(size, feature, standbys, options.shape, few)
+    missed = []
+    for name in options.strategy:
+        own = [size for size in sizes if name in found[size]]
+        for shape in options.shape:
+            seconds = [found[size][name][shape] for size in own]
+            grown = growths(own, seconds)
+            judged = [ratio for ratio, is_judged in grown if is_judged]
+            met = max(judged) <= GROWTH if judged and name in OURS else None
+            title = f"{name}, {feature}, {standbys} standbys, {shape}"
+            times = " ".join(f"{one:.2f}" for one in seconds)
+            ratios = " ".join(f"{ratio:.1f}" for ratio, _ in grown)
+            say("assignor", title, f"{times} s, x {ratios}", f"x <= {GROWTH}", met=met)
+            if met is False:
+                missed.append(f"{title}: x {ratios}")
+            if shape == "lost" and own[-1] == PLAIN_SIZE:
+                at_most("assignor", f"{title}, {PLAIN_SIZE:,} tasks", seconds[-1], PLAIN_GOAL, "s")
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="40,000 tasks, one standby, one strategy"
+    )
+    parser.add_argument("--least", type=int, default=10_000, help="tasks of the smallest group")
+    parser.add_argument("--most", type=int, help="tasks of the largest group")
+    parser.add_argument("--feature", nargs="+", choices=FEATURES, default=FEATURES)
+    parser.add_argument("--standbys", nargs="+", type=int)
+    parser.add_argument("--shape", nargs="+", choices=SHAPES, default=SHAPES)
+    parser.add_argument("--strategy", nargs="+")
+    options = parser.parse_args()
+    options.most = options.most or (40_000 if options.quick else PLAIN_SIZE)
+    options.standbys = options.standbys or ([1] if options.quick else [0, 1, 2])
+    options.strategy = options.strategy or (OURS[:1] if options.quick else OURS)
+    print(f"CPU seconds at {options.least:,} tasks and at twice as many each time, up to the most")
+    missed = [
+        line
+        for feature in options.feature
+        for standbys in options.standbys
+        for line in rows_of(options, feature, standbys)
+    ]
+    if "lost" in options.shape and options.most >= LOST_SIZE:
+        for standbys in options.standbys:
+            lost = in_its_own_process(LOST_SIZE, "plain", standbys, ["lost"], OURS[:1])
+            title = (
+                f"{OURS[0]}, plain, {standbys} standbys, 1 % of clients lost, {LOST_SIZE:,} tasks"
+            )
+            row = at_most("assignor", title, lost[OURS[0]]["lost"], LOST_GOAL, "s")
+            missed += [title] * (row.met is False)
+    for line in missed:
+        print(f"  goal missed: {line}")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Work grows like the group: twice the tasks and clients, at most 2.3 times the steps.
+
+Steps are lines of the placement's own code, which a comprehension has one of a round, and entries
+that numpy looks through where it is asked for places; nothing here is timed.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+
+from assignor import find_strategy
+from benchmarks.assign.shapes import after, settled_group
+
+TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
+# Where a step is a line of networkx too.
+TASKS_WITH_RACKS = 600
+LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
+
+
+def steps(state, strategy):
+    """Lines of `assignor.placement` that run, and entries that are looked through."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if event == "call" and "placement" not in frame.f_code.co_filename:
+            return None
+        count += 1
+        return trace
+
+    def counted(function):
+        def look(values, *args, **options):
+            nonlocal count
+            count += np.size(values)
+            return function(values, *args, **options)
+
+        return look
+
+    before = sys.gettrace()
+    with pytest.MonkeyPatch.context() as patch:
+        # Groups as small as these do not always have as many clients with room.
+        patch.setattr("assignor.placement.standbys._TAKERS", 8)
+        for name in LOOKS:
+            patch.setattr(np, name, counted(getattr(np, name)))
+        sys.settrace(trace)
+        try:
+            find_strategy(strategy)(state)
+        finally:
+            sys.settrace(before)
+    return count
+
+
+def growth(shape, *, strategy="high_availability", tasks=TASKS, **kind):
+    """Steps for twice the group, over those for the group."""
+    small, large = (
+        steps(after(shape, settled_group(size, tasks_a_client=TASKS_A_CLIENT, **kind)), strategy)
+        for size in (tasks, 2 * tasks)
+    )
+    return large / small
+
+
+@pytest.mark.parametrize("feature", ["plain", "weights", "min_traffic", "tags"])
+@pytest.mark.parametrize("standbys", [0, 1, 2])
+@pytest.mark.parametrize("shape", ["join", "lost", "restart"])
+def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
+    tasks = TASKS_WITH_RACKS if feature == "min_traffic" else TASKS
+    assert growth(shape, standbys=standbys, feature=feature, tasks=tasks) <= GROWTH
