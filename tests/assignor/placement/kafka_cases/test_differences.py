@@ -1,0 +1,56 @@
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.assignor.placement.kafka_cases.differences import (
+    EXPECTED_TO_CHANGE,
+    LISTED,
+    REASONS,
+    section,
+)
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[3]
+NAME = re.compile(r"\[(\w+Test\.\w+(?:\[[\w, ]+\])?)")
+
+
+@pytest.fixture(scope="module")
+def names():
+    """The names of all cases, by which pytest collects them, with their strategies."""
+    collected = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", FOLDER],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [found[1] for line in collected.splitlines() if (found := NAME.search(line))]
+
+
+def test_three_hundred_cases_of_kafka_s_tests_are_held(names):
+    by_class = Counter(name.partition(".")[0] for name in set(names))
+    assert sum(by_class.values()) >= 300
+    assert min(by_class.values()) >= 1
+    assert len(by_class) >= 9
+
+
+def test_listed_cases_exist(names):
+    cases = set(names) | {re.sub(r",?\d+\]$", "]", name) for name in names}
+    assert sorted(set(LISTED) - cases) == []
+
+
+def test_changes_under_way_are_known():
+    assert set(EXPECTED_TO_CHANGE) <= {1, 2, 3, 4, 5}
+    assert all(sentences for sentences in LISTED.values())
+
+
+def test_the_page_says_where_we_differ():
+    page = (ROOT / "docs" / "assignors.md").read_text(encoding="utf-8")
+    _, _, text = page.partition("## Where we differ from Kafka's own tests\n")
+    assert section() in text.partition("\n## ")[0], f"write this table:\n{section()}"
+    named = {name.partition("[")[0] for reason in REASONS for name in reason.differing}
+    assert all(f"`{name}`" in text for name in named)
