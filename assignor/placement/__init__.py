@@ -8,7 +8,8 @@ from assignor.placement.bands import (
     thread_bands,
     with_fresh_stateless,
 )
-from assignor.placement.below_share import (
+from assignor.placement.builtin import fallback_prior, high_availability, sticky
+from assignor.placement.client_shares import (
     BelowShare,
     Shortage,
     below_share,
@@ -16,7 +17,6 @@ from assignor.placement.below_share import (
     share_warnings,
     stalled_text,
 )
-from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.copies_apart import Spread
 from assignor.placement.final_places import targets, with_rack_costs
 from assignor.placement.movements import actives_now, is_among, is_ready

@@ -14,7 +14,7 @@ import numpy as np
 
 from assignor.errors import ConfigError, TaskAssignmentError
 from assignor.placement.bands import keep_owners
-from assignor.placement.below_share import share_warnings
+from assignor.placement.client_shares import share_warnings
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import GroupState, IntArray, Strategy, TaskAssignment
 from assignor.placement.validation import (
