@@ -1,13 +1,7 @@
 """Placement of tasks on clients: group state, bands, standbys, movements, strategies."""
 
 from assignor.placement.actives import homes, target_actives
-from assignor.placement.bands import (
-    Bands,
-    place_stateless,
-    quotas,
-    thread_bands,
-    with_fresh_stateless,
-)
+from assignor.placement.bands import Bands, place_stateless, quotas, thread_bands
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.client_shares import (
     BelowShare,
@@ -17,8 +11,7 @@ from assignor.placement.client_shares import (
     share_warnings,
     stalled_text,
 )
-from assignor.placement.copies_apart import Spread
-from assignor.placement.final_places import targets, with_rack_costs
+from assignor.placement.final_places import targets, with_fresh_stateless, with_rack_costs
 from assignor.placement.movements import actives_now, is_among, is_ready
 from assignor.placement.names import (
     ClientTasks,
@@ -29,6 +22,7 @@ from assignor.placement.names import (
     client_inputs,
     nearest_caught_up_client,
 )
+from assignor.placement.standbys import Spread
 from assignor.placement.state import (
     LAG_RUNNING,
     LAG_UNKNOWN,

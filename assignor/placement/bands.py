@@ -208,38 +208,6 @@ def place_stateless(state: GroupState, active: IntArray) -> None:
     active[tasks] = only_stateless[tasks]
 
 
-def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> IntArray:
-    """Int [T]: `target`, with the stateless tasks that nobody ran placed where the least runs now.
-
-    `place_stateless` counts stateful tasks where they belong in the end; while they still warm up
-    there, the clients that they are about to leave would get more than their share of what starts.
-    Under a rack strategy stateless tasks stay where they cost least, whatever runs beside them.
-
-    Args:
-        state: the group.
-        target: int [T], where tasks belong; stateless ones included.
-        now: int [T], who runs each stateful task in this rebalance.
-    """
-    has_racks = state.config.rack_aware_assignment_strategy != "none"
-    has_owner = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
-    fresh = np.flatnonzero(~state.stateful & ~has_owner)
-    if has_racks or not len(fresh) or np.array_equal(target[state.stateful], now[state.stateful]):
-        return target
-    runs = np.where(state.stateful, now, target)
-    runs[fresh] = NOBODY
-    if state.weights is not None:
-        nowhere = np.full(len(runs), NOBODY, dtype=np.int64)
-        runs[fresh] = weighted_target(state, fresh, nowhere, runs, state.weights)
-    else:
-        capacity = state.capacity()
-        count = np.bincount(runs[runs != NOBODY], minlength=len(capacity)).astype(np.int64)
-        room = quotas(count, capacity, len(runs), at_least=count) - count
-        only_stateless = np.where(state.stateful, NOBODY, runs)
-        fill(state, fresh.tolist(), only_stateless, room, capacity)
-        runs = only_stateless
-    return np.where(state.stateful, target, runs)
-
-
 def keep_owners(state: GroupState, owner: IntArray) -> IntArray:
     """Int [T], the client of each active task: owners keep all, the rest is dealt evenly.
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from assignor.placement.actives import homes
-from assignor.placement.bands import keep_owners, with_fresh_stateless
-from assignor.placement.final_places import targets, with_rack_costs
+from assignor.placement.bands import keep_owners
+from assignor.placement.final_places import targets, with_fresh_stateless, with_rack_costs
 from assignor.placement.movements import actives_now, is_among, settle
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import LAG_UNKNOWN, NOBODY, GroupState, IntArray, TaskAssignment

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from assignor.placement.actives import target_actives
-from assignor.placement.bands import place_stateless
-from assignor.placement.failover_load import even_out
-from assignor.placement.standbys import Standbys, target_standbys
+from assignor.placement.bands import fill, place_stateless, quotas
+from assignor.placement.standbys import Standbys, even_out, tag_warnings, target_standbys
 from assignor.placement.state import LAG_RUNNING, NOBODY, GroupState, IntArray
+from assignor.placement.weights import weighted_target
 
 # Rack costs and bands take turns until both are content; each turn brings copies into bands.
 _PASSES = 8
@@ -61,12 +61,47 @@ def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, St
     return active, _with_tag_warnings(state, active, placed)
 
 
+def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> IntArray:
+    """Int [T]: `target`, with the stateless tasks that nobody ran placed where the least runs now.
+
+    `place_stateless` counts stateful tasks where they belong in the end; while they still warm up
+    there, the clients that they are about to leave would get more than their share of what starts.
+    Under a rack strategy they are then exchanged for the least traffic.
+
+    Args:
+        state: the group.
+        target: int [T], where tasks belong; stateless ones included.
+        now: int [T], who runs each stateful task in this rebalance.
+    """
+    has_owner = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
+    fresh = np.flatnonzero(~state.stateful & ~has_owner)
+    if not len(fresh) or np.array_equal(target[state.stateful], now[state.stateful]):
+        return target
+    runs = np.where(state.stateful, now, target)
+    runs[fresh] = NOBODY
+    if state.weights is not None:
+        nowhere = np.full(len(runs), NOBODY, dtype=np.int64)
+        runs[fresh] = weighted_target(state, fresh, nowhere, runs, state.weights)
+    else:
+        capacity = state.capacity()
+        count = np.bincount(runs[runs != NOBODY], minlength=len(capacity)).astype(np.int64)
+        room = quotas(count, capacity, len(runs), at_least=count) - count
+        only_stateless = np.where(state.stateful, NOBODY, runs)
+        fill(state, fresh.tolist(), only_stateless, room, capacity)
+        runs = np.where(state.stateful, now, only_stateless)
+        if state.config.rack_aware_assignment_strategy != "none":
+            from assignor.placement.racks.optimise import optimize_active  # noqa: PLC0415 as above
+
+            is_fresh = np.zeros(len(runs), dtype=np.bool_)
+            is_fresh[fresh] = True
+            runs, _ = optimize_active(state, runs, among=is_fresh)
+    return np.where(state.stateful, target, runs)
+
+
 def _with_tag_warnings(state: GroupState, active: IntArray, standbys: Standbys) -> Standbys:
     """The standbys with a sentence for each tag key that their spread falls short of."""
     if not state.config.rack_aware_assignment_tags or not len(standbys.task):
         return standbys
-    from assignor.placement.tag_shortfalls import tag_warnings  # noqa: PLC0415 most groups have no tags
-
     pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
     said = tag_warnings(state, active, tuple(pairs))
     return Standbys(

@@ -71,8 +71,7 @@ def kept_places(
     behind while another client is caught up; all clients that are caught up; the nearest copies.
     Stateless tasks have their owner, and tasks so small that any client can start them have no
     place besides it. A caught-up client that balance hands the task to is a place, too: its
-    hand-off makes room for a task that would be restored elsewhere. So is each caught-up copy of a
-    task with more of them than configured: a warm-up that is there is used, not built elsewhere.
+    hand-off makes room for a task that would be restored elsewhere.
 
     Args:
         state: the group.
@@ -91,9 +90,8 @@ def kept_places(
     nearest = np.full(tasks, LAG_UNKNOWN, dtype=np.int64)
     np.minimum.at(nearest, task[usable], behind[usable])
     usable &= (behind == nearest[task]) & (behind != LAG_UNKNOWN)
-    is_spare = np.diff(state.copy_start) > 1 + state.config.num_standby_replicas
-    is_wanted = is_spare[task] | (state.copy_client == active[task])
-    usable |= state.is_caught_up() & state.stateful[task] & is_wanted
+    is_chosen = state.copy_client == active[task]
+    usable |= state.is_caught_up() & state.stateful[task] & is_chosen
     usable &= state.copy_client != alone[task]
     if under_way is not None:
         usable &= under_way[task] == NOBODY

@@ -40,7 +40,7 @@ def steps(state, strategy):
     before = sys.gettrace()
     with pytest.MonkeyPatch.context() as patch:
         # Groups as small as these do not always have as many clients with room.
-        patch.setattr("assignor.placement.standbys._TAKERS", 8)
+        patch.setattr("assignor.placement.standbys.final_copies._TAKERS", 8)
         for name in LOOKS:
             patch.setattr(np, name, counted(getattr(np, name)))
         sys.settrace(trace)

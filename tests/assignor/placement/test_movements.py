@@ -5,7 +5,7 @@ import numpy as np
 from assignor import AssignmentConfig, ClientInput, group_state
 from assignor.placement import LAG_RUNNING
 from assignor.placement.movements import actives_now, settle
-from assignor.placement.standbys import Standbys
+from assignor.placement.standbys.final_copies import Standbys
 from encoding import TaskId
 
 

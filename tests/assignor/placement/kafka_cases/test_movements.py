@@ -10,7 +10,7 @@ from assignor.placement.jvm import KafkaGroup
 from assignor.placement.jvm.lags import KafkaLags
 from assignor.placement.jvm.movements import Warmups, move_actives
 from assignor.placement.movements import settle
-from assignor.placement.standbys import Standbys
+from assignor.placement.standbys.final_copies import Standbys
 from assignor.placement.state import TaskAssignment
 from tests.assignor.placement.kafka_cases.cases import case_name
 from tests.assignor.placement.kafka_cases.checks import failing

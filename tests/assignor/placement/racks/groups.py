@@ -72,8 +72,7 @@ def draw_actives(rng, *, copies=False):
 def places_of(state, task, active):
     """Where the task may stay: its owner, caught-up copies without one, else the nearest copies.
 
-    And where balance has it, if it is caught up there; with more copies than configured on all of
-    those that are caught up.
+    And where balance has it, if it is caught up there.
     """
     owner, limit = int(state.owner[task]), state.config.acceptable_recovery_lag
     lags = dict(state.copies(task))
@@ -81,8 +80,7 @@ def places_of(state, task, active):
         return {owner} - {NOBODY}
     hot = {client for client, lag in lags.items() if lag <= limit}
     if owner != NOBODY and (owner in hot or (owner in lags and not hot)):
-        is_spare = len(lags) > 1 + state.config.num_standby_replicas
-        return {owner} | (hot if is_spare else {int(active[task])} & hot)
+        return {owner} | ({int(active[task])} & hot)
     return hot or {client for client, lag in lags.items() if lag == min(lags.values())}
 
 

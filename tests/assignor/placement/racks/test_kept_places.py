@@ -62,8 +62,8 @@ def test_a_caught_up_client_that_balance_chose_is_a_place_too():
     assert places((True, LAG_RUNNING), (False, 500_000), active=1, standbys=1) == [0]
 
 
-def test_a_caught_up_warm_up_is_a_place_and_one_under_way_the_only_one():
-    assert places((True, LAG_RUNNING), (False, 5)) == [0, 1]
+def test_a_caught_up_copy_is_no_place_while_the_owner_runs_and_a_move_under_way_is_the_only_one():
+    assert places((True, LAG_RUNNING), (False, 5)) == [0]
     assert places((True, LAG_RUNNING), (False, 500_000), under_way=1) == [1]
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from assignor import AssignmentConfig, ClientInput, group_state
-from assignor.placement.copies_apart import Spread
 from assignor.placement.jvm import kafka_high_availability
-from assignor.placement.standbys import target_standbys
+from assignor.placement.standbys.copies_apart import Spread
+from assignor.placement.standbys.final_copies import target_standbys
 from encoding import TaskId
 from tests.assignor.placement.racks.groups import seeded
 

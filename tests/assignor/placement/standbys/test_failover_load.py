@@ -11,8 +11,8 @@ from assignor import AssignmentConfig, ClientInput, group_state, high_availabili
 from assignor.explain.copies import copy_reason
 from assignor.explain.facts import facts_of
 from assignor.placement import LAG_RUNNING
-from assignor.placement.failover_load import OVERLOAD, even_out
-from assignor.placement.standbys import target_standbys
+from assignor.placement.standbys.failover_load import OVERLOAD, even_out
+from assignor.placement.standbys.final_copies import target_standbys
 from assignor.problems.rounds import clients_after, play, regroup, totals
 from encoding import TaskId
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from assignor import AssignmentConfig
+from assignor.placement.standbys.tag_shortfalls import shortfalls, tag_warnings
 from assignor.placement.state import ClientInput, group_state
-from assignor.placement.tag_shortfalls import shortfalls, tag_warnings
 from encoding import TaskId
 
 

@@ -11,8 +11,8 @@ from itertools import chain, islice
 
 import numpy as np
 
-from assignor.placement.copies_apart import ONE_CELL, Spread
-from assignor.placement.free_room import Ring, Roomiest, Takers
+from assignor.placement.standbys.copies_apart import ONE_CELL, Spread
+from assignor.placement.standbys.free_room import Ring, Roomiest, Takers
 from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray
 
 # Up to so many new copies each is weighed against all clients; beyond, pointers go round.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assignor.placement.bands import thread_bands
-from assignor.placement.standbys import Standbys
+from assignor.placement.standbys.final_copies import Standbys
 from assignor.placement.state import GroupState, IntArray
 
 OVERLOAD = 1.2

@@ -7,7 +7,7 @@ of them.
 
 import numpy as np
 
-from assignor.placement.copies_apart import Spread
+from assignor.placement.standbys.copies_apart import Spread
 from assignor.placement.state import GroupState, IntArray
 
 _NAMED = 3

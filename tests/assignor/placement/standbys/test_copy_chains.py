@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assignor import AssignmentConfig, ClientInput, default_standbys, group_state
-from assignor.placement.tag_shortfalls import shortfalls
+from assignor.placement.standbys.tag_shortfalls import shortfalls
 from encoding import TaskId
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from assignor import AssignmentConfig, ClientInput, group_state, high_availability
 from assignor.placement import LAG_RUNNING
-from assignor.placement.copies_apart import Spread
-from assignor.placement.new_standbys import Board, fill_standbys
-from assignor.placement.standbys import target_standbys
+from assignor.placement.standbys.copies_apart import Spread
+from assignor.placement.standbys.final_copies import target_standbys
+from assignor.placement.standbys.new_copies import Board, fill_standbys
 from encoding import TaskId
 
 
@@ -96,7 +96,7 @@ def test_few_clients_are_weighed_by_a_loop_as_by_numpy(racks, monkeypatch):
         active = rng.integers(0, clients, len(state.tasks)).tolist()
         by_loop = pairs(state, active)
         with monkeypatch.context() as patch:
-            patch.setattr("assignor.placement.new_standbys._FEW_CLIENTS", 0)
+            patch.setattr("assignor.placement.standbys.new_copies._FEW_CLIENTS", 0)
             assert pairs(state, active) == by_loop
 
 
