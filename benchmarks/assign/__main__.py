@@ -25,6 +25,7 @@ from benchmarks.assign.peers import faust_like, kafka_python_sticky
 from benchmarks.assign.problem_sets import SAMPLE, beside, lines, stored
 from benchmarks.assign.quality import play_all
 from benchmarks.assign.random_groups import random_problem
+from benchmarks.assign.reasons import why_above, why_over
 from benchmarks.rows import Row, record, shown
 
 SUMS = ("rounds", "handoffs", "restores", "stateless_moves", "cold")
@@ -140,38 +141,6 @@ def above_share(board, mine, kafka, others=()):
     )
     cells = [theirs, "-", *rest] if others else [theirs]
     board.row("tasks above a client's share", "<= HA", ours, cells, good=ours <= theirs)
-
-
-def why_above(data, key, ours, theirs):
-    """Why a figure is above Kafka's, where the group itself says so."""
-    config = data["config"]
-    rows = (
-        ("no rack strategy is set", "rack" in key and _strategy(config) == "none"),
-        (
-            "copies of a task are in other racks each; Kafka's are not, in all",
-            key == "standby_cross_rack"
-            and theirs.get("rack_shortfall", 0) > ours.get("rack_shortfall", 0),
-        ),
-        (
-            "moves cost more than traffic here, and ours count from the running owner",
-            key == "active_cross_rack"
-            and (config.get("rack.aware.assignment.non_overlap_cost") or 0) > 0,
-        ),
-        ("copies stay with their state and in other racks", key == "standby_cross_rack"),
-        ("no reason known", True),
-    )
-    return next(why for why, holds in rows if holds)
-
-
-def why_over(final):
-    """Why a crash overloads a survivor of a group without racks and tags."""
-    if final["tasks_a_client"] < 5:
-        return "with so few tasks a client one task is beyond the limit, and would be restored"
-    return "copies of all kinds are level, so clients that run the most hold standbys too"
-
-
-def _strategy(config):
-    return config.get("rack.aware.assignment.strategy") or "none"
 
 
 def per_problem(board, problems, mine, java, both):

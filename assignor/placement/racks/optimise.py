@@ -106,11 +106,13 @@ def _best(
     is_settled = (places == 0) | ((places == 1) & placement.kept.includes(placement.client))
     if limits is None and is_settled.all():
         return by_rack
-    if placement.cost(by_rack) == lower_bound(placement):
-        return by_rack
+    # At equal cost the first of them: what balance chose is what the next rebalance finds again.
+    found = min(placement.client, by_rack, key=placement.cost)
+    if placement.cost(found) == lower_bound(placement):
+        return found
     if group_arcs(placement, limits) > _EXACT_ARCS:
-        return by_rack
-    return solve_groups(placement, limits)
+        return found
+    return min(found, solve_groups(placement, limits), key=placement.cost)
 
 
 def _placement(
