@@ -100,10 +100,11 @@ class _TieBreak:
     @classmethod
     def of(cls, state: GroupState, target: IntArray) -> "_TieBreak":
         """With the tasks that are placed already counted."""
-        placed = np.flatnonzero(target != NOBODY)
-        pairs = np.stack([state.subtopology[placed], target[placed]], axis=1)
-        names, counts = np.unique(pairs, axis=0, return_counts=True)
-        held = dict(zip(map(tuple, names.tolist()), counts.tolist(), strict=True))
+        placed, width = np.flatnonzero(target != NOBODY), len(state.clients)
+        pairs = state.subtopology[placed] * width + target[placed]
+        names, counts = np.unique(pairs, return_counts=True)
+        keys = zip((names // width).tolist(), (names % width).tolist(), strict=True)
+        held = dict(zip(keys, counts.tolist(), strict=True))
         return cls(
             subtopology=state.subtopology.tolist(), threads=state.capacity().tolist(), held=held
         )
@@ -134,6 +135,8 @@ def _place_on_partial_copies(state: GroupState, target: IntArray, room: IntArray
     # Restoring so little from nothing is better than state that is further behind.
     useful &= state.is_caught_up() | ~state.starts_anywhere()[task]
     where = np.flatnonzero(useful)
+    if not len(where):
+        return
     keys = (state.copy_client[where], task[where], state.copy_lag[where], giver[where] != NOBODY)
     where = where[np.lexsort(keys)]
     of_row, lags = task[where], state.copy_lag[where]

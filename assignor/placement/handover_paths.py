@@ -7,7 +7,7 @@ costs a hand-off and saves a restore, which is worth it for a task without a hom
 burden a full client meanwhile, and for no other.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assignor.placement.bands import thread_bands
-from assignor.placement.state import NOBODY, GroupState, IntArray
+from assignor.placement.state import NOBODY, GroupState, IntArray, rows_by_value
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,8 +23,7 @@ class Board:
     """Scratchpad of one call: who holds what, and which other clients are caught up on it.
 
     `anywhere` are tasks that any client counts as caught up on; `others` has those with state.
-    `givers` are the clients above the low end of their bands, ascending. `near` are, for each
-    client, the clients that are caught up on a task of it, or were.
+    `near` are, for each client, the clients that are caught up on a task of it, or were.
     """
 
     place: list[int]
@@ -38,7 +37,6 @@ class Board:
     near: list[set[int]]
     subtopology: list[int]
     anywhere: list[bool]
-    givers: list[int]
     spare: int = 0
 
     def is_open(self, client: int) -> bool:
@@ -51,14 +49,10 @@ class Board:
         """Count one more task on a client."""
         self.spare -= self.low[client] <= self.count[client] < self.high[client]
         self.count[client] += 1
-        if self.count[client] == self.low[client] + 1:
-            insort(self.givers, client)
 
     def take(self, client: int) -> None:
         """Count one task less on a client."""
         self.count[client] -= 1
-        if self.count[client] == self.low[client]:
-            del self.givers[bisect_left(self.givers, client)]
         self.spare += self.low[client] <= self.count[client] < self.high[client]
 
     def move(self, task: int, client: int) -> None:
@@ -80,24 +74,21 @@ def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
     capacity = state.capacity()
     is_other = state.is_caught_up() & state.stateful[task] & (capacity[state.copy_client] > 0)
     is_other &= state.copy_client != home[task]
-    others: dict[int, list[int]] = {}
-    for one, client in zip(
-        task[is_other].tolist(), state.copy_client[is_other].tolist(), strict=True
-    ):
-        others.setdefault(one, []).append(client)
-    place = home.tolist()
+    tasks, clients, own = task[is_other], state.copy_client[is_other], home[task[is_other]]
+    others = rows_by_value(tasks, clients)
     movable: list[dict[int, None]] = [{} for _ in state.clients]
     near: list[set[int]] = [set() for _ in state.clients]
-    for one, able in others.items():
-        if place[one] != NOBODY:
-            movable[place[one]][one] = None
-            near[place[one]].update(able)
+    for client, found in rows_by_value(own, tasks).items():
+        if client != NOBODY:
+            movable[client] = dict.fromkeys(found)
+    for client, able in rows_by_value(own, clients).items():
+        if client != NOBODY:
+            near[client] = set(able)
     total = int(state.stateful.sum())
     bands = thread_bands(capacity, total)
     return Board(
-        place=place,
+        place=home.tolist(),
         count=count.tolist(),
-        givers=np.flatnonzero(count > bands.low).tolist(),
         low=bands.low.tolist(),
         high=bands.high.tolist(),
         capacity=capacity.tolist(),
@@ -130,7 +121,7 @@ def moved_along_hot_paths(state: GroupState, home: IntArray, count: IntArray) ->
     homeless.sort(key=lambda t: (len(board.others[t]), t))
     guests: set[int] = set()
     for owned in (0, 1):
-        search = _Search(board=board, guests=guests, owned=owned)
+        search = _Search.of(board, guests, owned)
         left = [task for task in homeless if not search.take_in(task)]
         # What can be started anywhere fills the gaps in the end.
         homeless = [task for task in left if not board.anywhere[task]]
@@ -156,7 +147,9 @@ class _Search:
         owned: how many tasks may leave their home on one way.
         closed: places that lead nowhere.
         came: place -> the task that goes there (NOBODY: none does) and the place before.
-        givers: tasks that may still leave their home -> clients that are not looked at yet.
+        givers: tasks that may still leave their home -> clients above the low end of their bands
+            that are not closed, ascending.
+        unseen: the same, those that the present search has not looked at yet.
     """
 
     board: Board
@@ -164,16 +157,27 @@ class _Search:
     owned: int
     closed: set[tuple[int, int]] = field(default_factory=set)
     came: dict[tuple[int, int], tuple[int, tuple[int, int] | None]] = field(default_factory=dict)
-    givers: dict[int, Iterator[int]] = field(default_factory=dict)
+    givers: dict[int, list[int]] = field(default_factory=dict)
+    unseen: dict[int, Iterator[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, board: Board, guests: set[int], owned: int) -> "_Search":
+        """A search with nothing closed yet."""
+        givers = [c for c, count in enumerate(board.count) if count > board.low[c]]
+        by_left = {left: list(givers) for left in range(owned + 1)}
+        return cls(board=board, guests=guests, owned=owned, givers=by_left)
 
     def take_in(self, task: int) -> bool:
         """Place the task on a caught-up client with room, or on one where others make room."""
         board, way = self.board, self._way_to_room(task)
         for one, client in reversed(way):
-            if board.place[one] != NOBODY:
-                board.take(board.place[one])
+            old = board.place[one]
+            if old != NOBODY:
+                board.take(old)
             board.put(client)
             board.move(one, client)
+            self._note_giver(client)
+            self._note_giver(old)
         if way:
             self.guests.add(task)
         return bool(way)
@@ -203,8 +207,27 @@ class _Search:
                     return [*self._steps(here), (one, taker)]
                 for client in board.others[one]:
                     self._reach((client, left), (one, here), waiting)
-        self.closed.update(self.came)
+        self._close()
         return []
+
+    def _close(self) -> None:
+        """No later way leads through what this search has reached."""
+        self.closed.update(self.came)
+        for client in dict.fromkeys(client for client, _ in self.came):
+            self._note_giver(client)
+
+    def _note_giver(self, client: int) -> None:
+        """List the client among the givers, or not, by what it holds now."""
+        if client == NOBODY:
+            return
+        may_give = self.board.count[client] > self.board.low[client]
+        for left, clients in self.givers.items():
+            at = bisect_left(clients, client)
+            is_listed = at < len(clients) and clients[at] == client
+            if is_listed and not (may_give and (client, left) not in self.closed):
+                del clients[at]
+            elif not is_listed and may_give and (client, left) not in self.closed:
+                clients.insert(at, client)
 
     def _reach(
         self,
@@ -212,18 +235,21 @@ class _Search:
         came: tuple[int, tuple[int, int] | None],
         waiting: deque[tuple[int, int]],
     ) -> None:
-        # Over a client a second time, with less to spend, leads nowhere new.
-        most = (place[0], self.owned)
-        is_known = any(p in self.came or self._is_giver(p) for p in (place, most))
-        if not is_known and place not in self.closed:
-            self.came[place] = came
-            waiting.append(place)
-
-    def _is_giver(self, place: tuple[int, int]) -> bool:
-        """Whether a place is one of the givers that wait for their turn, or had it."""
         client, left = place
+        if place in self.came or place in self.closed:
+            return
+        # One of the givers that wait for their turn, or had it.
         may_give = self.board.count[client] > self.board.low[client]
-        return may_give and (NOBODY, left) in self.came and place not in self.closed
+        if may_give and (NOBODY, left) in self.came:
+            return
+        if left != self.owned:
+            # Over a client a second time, with less to spend, leads nowhere new.
+            most = (client, self.owned)
+            is_giver = may_give and (NOBODY, self.owned) in self.came and most not in self.closed
+            if is_giver or most in self.came:
+                return
+        self.came[place] = came
+        waiting.append(place)
 
     def _reach_givers(self, here: tuple[int, int], waiting: deque[tuple[int, int]]) -> None:
         """A client inside its band is full for others' sake: any that is too may give instead.
@@ -233,7 +259,7 @@ class _Search:
         place = (NOBODY, here[1])
         if place not in self.came:
             self.came[place] = (NOBODY, here)
-            self.givers[here[1]] = iter(self.board.givers)
+            self.unseen[here[1]] = iter(self.givers[here[1]])
             waiting.append(place)
 
     def _next_place(self, waiting: deque[tuple[int, int]]) -> tuple[int, int]:
@@ -242,10 +268,9 @@ class _Search:
         left = place[1]
         if place[0] != NOBODY:
             return place
-        for client in self.givers[left]:
+        for client in self.unseen[left]:
             giver = (client, left)
-            is_known = giver in self.came or (client, self.owned) in self.came
-            if not is_known and self._is_giver(giver):
+            if giver not in self.came and (client, self.owned) not in self.came:
                 self.came[giver] = (NOBODY, self.came[place][1])
                 waiting.appendleft(place)
                 return giver
@@ -282,7 +307,11 @@ def _give(board: Board, client: int, *, down_to: int, is_voluntary: bool = False
 
 def _least_loaded_open(board: Board, task: int, *, is_guest: bool = False) -> int:
     """A client with room that is caught up; that is any client, for small tasks without a home."""
-    able = [c for c in board.others[task] if board.is_open(c)]
+    # This is asked for every task of every client on the way: without a call for each client.
+    count, low, high, has_spare = board.count, board.low, board.high, board.spare > 0
+    able = [
+        c for c in board.others[task] if count[c] < low[c] or (has_spare and count[c] < high[c])
+    ]
     if not able and is_guest and board.anywhere[task]:
         able = [c for c, room in enumerate(board.capacity) if room and board.is_open(c)]
     return min(able, key=lambda c: _load(board, c)) if able else NOBODY

@@ -68,23 +68,22 @@ class Board:
     ) -> "Board":
         """A board with the kept copies on it; `candidates` are all that could be kept."""
         holders: dict[int, set[int]] = {t: set() for t in np.flatnonzero(state.stateful).tolist()}
-        active = target.tolist()
-        pairs: dict[tuple[int, int], int] = {}
         for task, client in zip(kept[0].tolist(), kept[1].tolist(), strict=True):
             holders[task].add(client)
-            pair = (active[task], client)
-            pairs[pair] = pairs.get(pair, 0) + 1
+        width = len(state.clients)
+        shared, counts = np.unique(target[kept[0]] * width + kept[1], return_counts=True)
+        keys = zip((shared // width).tolist(), (shared % width).tolist(), strict=True)
         others: dict[int, list[int]] = {}
         for task, client in zip(*(column.tolist() for column in candidates), strict=True):
             if client not in holders[task]:
                 others.setdefault(task, []).append(client)
         return cls(
-            active=active,
+            active=target.tolist(),
             holders=holders,
             others=others,
-            room=[0] * len(state.clients),
+            room=[0] * width,
             capacity=state.capacity().tolist(),
-            pairs=pairs,
+            pairs=dict(zip(keys, counts.tolist(), strict=True)),
             wanted=wanted,
             spread=spread,
         )
