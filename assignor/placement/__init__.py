@@ -45,6 +45,7 @@ from assignor.placement.strategies import (
     identity,
     named_strategy,
     run_strategy,
+    strategy_of,
 )
 from assignor.placement.validation import (
     AssignmentError,
@@ -106,6 +107,7 @@ __all__ = [
     "share_warnings",
     "stalled_text",
     "sticky",
+    "strategy_of",
     "target_actives",
     "targets",
     "thread_bands",

@@ -84,6 +84,21 @@ def named_strategy(name: str) -> Strategy:
     return strategy
 
 
+def strategy_of(given: Strategy | str) -> Strategy:
+    """The strategy that a setting names, or is.
+
+    Raises:
+        ConfigError: there is none of that name, or it cannot be called.
+    """
+    if isinstance(given, str):
+        return named_strategy(given)
+    if not callable(given):
+        raise ConfigError(
+            f"strategy={shown(repr(given))} is refused: give a name, MODULE:CALLABLE, or a function"
+        )
+    return given
+
+
 def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
     """The strategy's answer, valid, in the declared types, and in arrays of its own.
 

@@ -21,6 +21,7 @@ from assignor.placement import (
     fallback_prior,
     high_availability,
     is_ready,
+    strategy_of,
     validate,
 )
 from assignor.stores.errors import StoreError
@@ -100,7 +101,7 @@ class OffloadedPlans:
         store: where snapshots go and plans come from.
         group: id of the group in the store.
         tasks_at_least: smaller groups are placed here.
-        strategy: for those; `high_availability` by default.
+        strategy: for those, a function or a name; `high_availability` by default.
     """
 
     def __init__(
@@ -109,10 +110,10 @@ class OffloadedPlans:
         *,
         group: str,
         tasks_at_least: int = TASKS_AT_LEAST,
-        strategy: Strategy = high_availability,
+        strategy: Strategy | str = high_availability,
     ) -> None:
         self._store, self._group = store, group
-        self._tasks_at_least, self._strategy = tasks_at_least, strategy
+        self._tasks_at_least, self._strategy = tasks_at_least, strategy_of(strategy)
         self._asked: Fingerprint | None = None
 
     def __call__(self, state: GroupState) -> TaskAssignment:

@@ -63,7 +63,7 @@ class EmbeddedAssignor(SharedAssignor):
         internal_topics: how changelogs and repartition topics are created. They exist, with the
             right partition counts, before a task that needs them is handed out. None: they are
             somebody else's care, and lags are not known.
-        strategy: `(GroupState) -> TaskAssignment`; without one `high_availability`, and
+        strategy: a name, or `(GroupState) -> TaskAssignment`; without one `high_availability`, and
             `fallback_prior` while lags that are looked at cannot be read. Without internal topics
             nobody looks: stateful tasks then stay where they run, with a warning; `sticky` moves
             and restores them.
@@ -94,7 +94,7 @@ class EmbeddedAssignor(SharedAssignor):
         persistent_metadata_version: int | None = None,
         message_format_version: int = 1,
         internal_topics: InternalTopicSettings | None = KAFKA_STREAMS_TOPICS,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         level_source: LevelSource | None = None,
         level_poll_s: float = DEFAULT_EVERY_S,
         hold_back: bool = False,

@@ -76,7 +76,7 @@ class SharedAssignor(Following):
         client_tags: KIP-708 tags.
         rack: the consumer's `client_rack`.
         listener: told about tasks; see `assignor.TasksListener`.
-        strategy: `(GroupState) -> TaskAssignment`; `high_availability` by default.
+        strategy: a name, or `(GroupState) -> TaskAssignment`; `high_availability` by default.
         observer: told about every step of a rebalance; see `assignor.observe`.
         hooks: told about whole rebalances; see `assignor.observe`.
             A line in the log by default.
@@ -104,7 +104,7 @@ class SharedAssignor(Following):
         client_tags: Mapping[str, str] | None = None,
         rack: str | None = None,
         listener: TasksListener | None = None,
-        strategy: Strategy = high_availability,
+        strategy: Strategy | str = high_availability,
         observer: Observer | None = None,
         hooks: Sequence[RebalanceHook] | None = None,
         release: str = "native",

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4, uuid5
 
 from assignor.config import config_from_mapping
 from assignor.errors import ConfigError
-from assignor.placement import Strategy
+from assignor.placement import Strategy, strategy_of
 from assignor.rebalance import LeaderSettings, MemberIdentity
 from assignor.topology import Subtopology, Topology, is_topic_name
 from encoding import shown
@@ -21,7 +21,7 @@ def leader_settings(
     topology: Topology,
     application_id: str,
     release: str,
-    strategy: Strategy,
+    strategy: Strategy | str,
     settings: Mapping[str, Any],
 ) -> LeaderSettings:
     """Resolve names and check numbers.
@@ -46,7 +46,7 @@ def leader_settings(
         release=find_release(release),
         subtopologies=subtopologies,
         config=config_from_mapping(settings),
-        strategy=strategy,
+        strategy=strategy_of(strategy),
     )
 
 

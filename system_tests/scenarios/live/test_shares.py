@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from kafka import KafkaConsumer
 
-from assignor import Topology, find_strategy
+from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.adapters.kafka_python.polling import polled
 from assignor.embedding import RunningTasks
@@ -97,7 +97,7 @@ def test_a_second_process_gets_half_of_the_tasks(total, strategy, protocol):
         def process(number):
             threads = []
             for _ in range(THREADS):
-                one = Thread(broker, number, strategy=find_strategy(strategy), protocol=protocol)
+                one = Thread(broker, number, strategy=strategy, protocol=protocol)
                 stack.callback(one.close)
                 threads.append(one)
             return threads

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from assignor import ConfigError, MemberIdentity, StreamsMember, Topology
+from assignor import ConfigError, MemberIdentity, StreamsMember, Topology, sticky
 from assignor.adapters.membership.options import identity_of, offered_protocol, static_identity
 from encoding import Assignment, encode_assignment
 from probing import RELEASES, RebalanceProtocol, ReleaseError, find_release
@@ -91,6 +91,17 @@ def test_what_no_other_member_could_read_is_refused_before_the_first_join(settin
 
 def assignor_of(**settings):
     return members.made(**settings)[0]
+
+
+@pytest.mark.parametrize("given", ["sticky", "assignor:sticky", sticky])
+def test_a_strategy_is_a_name_or_a_function(given):
+    assert assignor_of(strategy=given)._leader.strategy is sticky
+
+
+@pytest.mark.parametrize(("given", "why"), [("stiky", "did you mean sticky"), (7, "refused")])
+def test_a_strategy_that_is_neither_is_refused_at_once(given, why):
+    with pytest.raises(ConfigError, match=why):
+        assignor_of(strategy=given)
 
 
 @pytest.mark.parametrize("instance_id", ["", "an instance", "i" * 250, "..", 5])
