@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from assignor.inspection.routing import few
-from assignor.inspection.values import NO_OFFSET, Finding, GroupInspection
-from encoding import AssignorError, shown
+from assignor.inspection.tasks import stateful_subtopologies
+from assignor.inspection.values import NO_OFFSET, ClientLook, Finding, GroupInspection
+from encoding import NO_REBALANCE, AssignorError, shown
 from probing import EARLIEST_PROBEABLE_VERSION
 
 NEARLY_FULL: Final = 0.8
@@ -64,6 +65,34 @@ def _beside_its_active(look: GroupInspection) -> Iterator[str]:
     found = [str(one.task) for one in look.tasks if set(one.owners) & set(one.standbys)]
     if found:
         yield f"task {few(found)} has its standby on the process that runs it"
+
+
+def _below_share(look: GroupInspection) -> Iterator[str]:
+    """Clients with fewer stateful tasks than tasks x their threads / all threads, rounded down."""
+    stateful = stateful_subtopologies(look) if look.is_streams else set()
+    threads = sum(len(one.members) for one in look.clients)
+    runs = {
+        one.process: [task for task in one.active if task.subtopology in stateful]
+        for one in look.clients
+    }
+    total = sum(map(len, runs.values()))
+    for client in look.clients:
+        held, share = len(runs[client.process]), total * len(client.members) // threads
+        if held < share:
+            said = f"{shown(client.client)} runs {held} of its share of {share} stateful tasks"
+            yield f"{said}: {_why_below(look, client)}"
+
+
+def _why_below(look: GroupInspection, client: ClientLook) -> str:
+    warming = client.standby if client.warmup is None else client.warmup
+    lags = [client.state_lags[task] for task in warming if task in client.state_lags]
+    if not warming:
+        return "no copy warms up there; the leader's warnings say why"
+    known = [lag for lag in lags if lag is not None]
+    far = f", up to {max(known):,} records behind when it joined" if known else ""
+    when = "" if look.next_rebalance_ms == NO_REBALANCE else "; the leader looks again by itself"
+    copies = "1 copy is" if len(warming) == 1 else f"{len(warming)} copies are"
+    return f"{copies} there or on the way{far}{when}"
 
 
 def _record_size(look: GroupInspection) -> Iterator[str]:
@@ -161,6 +190,7 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("before-probing", _before_probing),
     ("record-size", _record_size),
     ("standby-beside-active", _beside_its_active),
+    ("below-share", _below_share),
     ("topics-differ", _topics_differ),
     ("topology-differs", _fingerprints_differ),
     ("process-id-twice", _process_on_two_hosts),

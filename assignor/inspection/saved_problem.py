@@ -9,9 +9,10 @@ placeholder with the right number of partitions, and the note says so.
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
+from assignor.inspection.tasks import stateful_subtopologies
 from assignor.inspection.values import ClientLook, GroupInspection, MemberLook, Shape
 from assignor.problems import ProblemError
-from encoding import NO_REBALANCE, RUNNING, TaskId
+from encoding import NO_REBALANCE, TaskId
 
 Lags = Literal["caught-up", "reported"]
 
@@ -42,7 +43,7 @@ def problem_of(
             " save the groups of applications without them"
         )
     sizes = _sizes(look)
-    stateful = _stateful(look)
+    stateful = stateful_subtopologies(look)
     sources, notes = _sources(look, sizes)
     problem: dict[str, Any] = {
         "name": look.described.group_id,
@@ -101,15 +102,6 @@ def _sizes(look: GroupInspection) -> dict[int, int]:
                 f"subtopology {number} are known; look at who has it with --tasks"
             )
     return {number: len(seen) for number, seen in sorted(numbers.items())}
-
-
-def _stateful(look: GroupInspection) -> set[int]:
-    """Subtopologies with state: a changelog, a copy somewhere, or offsets that a member told."""
-    copies = {one.task.subtopology for one in look.tasks if one.standbys}
-    told = {
-        task.subtopology for one in look.members for task, total in one.sums if total != RUNNING
-    }
-    return copies | told | set(look.shape.changelogs)
 
 
 def _sources(

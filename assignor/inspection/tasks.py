@@ -13,6 +13,7 @@ from assignor.inspection.values import (
     NO_OFFSET,
     ClientLook,
     ClusterFacts,
+    GroupInspection,
     MemberLook,
     Shape,
     TaskLook,
@@ -23,6 +24,15 @@ CHANGELOG: Final = "-changelog"
 _REPARTITION: Final = "-repartition"
 _UNSEEN_MOST: Final = 1000
 """Tasks of a subtopology that nobody runs and that still are believed to be there."""
+
+
+def stateful_subtopologies(look: GroupInspection) -> set[int]:
+    """Subtopologies with state: a changelog, a copy somewhere, or offsets that a member told."""
+    copies = {one.task.subtopology for one in look.tasks if one.standbys}
+    told = {
+        task.subtopology for one in look.members for task, total in one.sums if total != RUNNING
+    }
+    return copies | told | set(look.shape.changelogs)
 
 
 def topics_of_group(names: Iterable[str], group_id: str, read: Iterable[str]) -> set[str]:

@@ -11,7 +11,13 @@ from enum import Enum
 
 import numpy as np
 
-from assignor.placement.state import LAG_UNKNOWN, GroupState, IntArray, TaskAssignment
+from assignor.placement.state import (
+    LAG_UNKNOWN,
+    GroupState,
+    IntArray,
+    TaskAssignment,
+    rows_by_value,
+)
 from encoding import shown
 
 _NAMED = 3
@@ -61,9 +67,10 @@ def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowSha
     if not len(low):
         return ()
     behind, stalled = _copies_behind(state, assignment)
+    rows = rows_by_value(stalled[:, 1], np.arange(len(stalled)))
     found = []
     for client in low.tolist():
-        copies = stalled[stalled[:, 1] == client]
+        copies = stalled[rows.get(client, [])]
         shortage = Shortage.STRATEGY
         if len(copies):
             shortage = Shortage.STALLED

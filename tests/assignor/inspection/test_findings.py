@@ -51,6 +51,10 @@ TROUBLE = {
         group_of(member("a", active=[T00, T01], standby=[T00])),
         "task 0_0 has its standby on the process that runs it",
     ),
+    "below-share": (
+        group_of(member("a", active=[T00, T01]), member("b", standby=[T01])),
+        "b runs 0 of its share of 1 stateful tasks: 1 copy is there or on the way",
+    ),
     "topics-differ": (
         group_of(member("a", active=[T00, T01]), member("b", topics=("in", "more"))),
         "2 different sets of topics",

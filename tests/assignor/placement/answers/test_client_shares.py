@@ -20,7 +20,7 @@ from assignor.problems import play
 from assignor.problems.rounds import play as rounds_of
 from encoding import TaskId
 
-PROBLEM = Path(__file__).parents[1] / "problems" / "stuck_newcomer.jsonl"
+PROBLEM = Path(__file__).parents[2] / "problems" / "stuck_newcomer.jsonl"
 TASKS = [TaskId(0, number) for number in range(8)]
 
 
