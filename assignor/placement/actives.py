@@ -14,15 +14,23 @@ import numpy as np
 
 from assignor.placement.bands import fill, quotas, released, thread_bands
 from assignor.placement.handover_paths import moved_along_hot_paths
-from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, rows_by_value
+from assignor.placement.state import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    NOBODY,
+    BoolArray,
+    GroupState,
+    IntArray,
+    rows_by_value,
+)
 from assignor.placement.weights import weighted_target
 
 
 def homes(state: GroupState) -> IntArray:
     """Int [T]: where each stateful task is best left alone; NOBODY where it has no such place.
 
-    The running owner while it is caught up, or while nobody else is and it still has state. NOBODY
-    for stateless tasks.
+    The running owner while it is caught up; or while nobody is, it still has state, and no copy is
+    nearer by more than the acceptable recovery lag. NOBODY for stateless tasks.
     """
     task, hot = state.copy_task(), state.is_caught_up()
     anywhere = state.starts_anywhere()
@@ -34,9 +42,21 @@ def homes(state: GroupState) -> IntArray:
     has_state[task] = False
     has_state[task[at_owner]] = True
     has_hot[task[hot]] = True
-    stays = owner_is_hot | (~has_hot & has_state)
+    stays = owner_is_hot | (~has_hot & has_state & ~_is_far_behind(state, at_owner))
     usable = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
     return np.where(stays & state.stateful & usable, state.owner, NOBODY)
+
+
+def _is_far_behind(state: GroupState, at_owner: BoolArray) -> BoolArray:
+    """Bool [T]: whether another usable copy is nearer than the owner's by far, if that is known."""
+    task, lag = state.copy_task(), state.copy_lag
+    nearest = np.full(len(state.tasks), LAG_UNKNOWN, dtype=np.int64)
+    is_other = ~at_owner & (state.capacity()[state.copy_client] > 0)
+    np.minimum.at(nearest, task[is_other], lag[is_other])
+    own = np.full(len(state.tasks), LAG_RUNNING, dtype=np.int64)
+    own[task[at_owner]] = lag[at_owner]
+    far: BoolArray = (own != LAG_UNKNOWN) & (nearest < own - state.config.acceptable_recovery_lag)
+    return far
 
 
 def target_actives(state: GroupState) -> IntArray:

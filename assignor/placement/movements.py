@@ -12,36 +12,64 @@ from typing import NamedTuple
 import numpy as np
 
 from assignor.placement.standbys import Standbys
-from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, TaskAssignment
+from assignor.placement.state import (
+    NOBODY,
+    BoolArray,
+    GroupState,
+    IntArray,
+    TaskAssignment,
+    rows_by_value,
+)
 
 
 def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray:
     """Int [T]: who runs each stateful task from now on.
 
-    First row that holds: the target, where it is caught up or nobody is; the home (the running
-    owner); the caught-up client with the least load per thread; the target.
+    First row that holds: the target, where it is caught up; the home (the running owner); where
+    nobody is caught up, the target, unless a copy is nearer by more than the acceptable recovery
+    lag; the caught-up client, or the one with such a copy, with the least load per thread.
     """
-    task, hot = state.copy_task(), state.is_caught_up()
     ready = is_ready(state, target) | (target == home)
     now = np.where(ready, target, home)
-    capacity = state.capacity()
-    usable = hot & (capacity[state.copy_client] > 0)
-    has_hot = np.zeros(len(state.tasks), dtype=np.bool_)
-    has_hot[task[usable]] = True
     homeless = np.flatnonzero((now == NOBODY) & state.stateful)
-    now[homeless] = np.where(has_hot[homeless], NOBODY, target[homeless])
-    waiting = np.flatnonzero((now == NOBODY) & state.stateful).tolist()
+    able = _nearest_places(state, target, homeless)
+    now[homeless] = target[homeless]
+    waiting = homeless[[task in able for task in homeless.tolist()]]
+    now[waiting] = NOBODY
+    capacity = state.capacity()
     load = np.bincount(now[now != NOBODY], minlength=len(capacity)).tolist()
     threads = capacity.tolist()
-    limit = state.config.acceptable_recovery_lag
-    for one in sorted(
-        waiting, key=lambda t: (int(state.copy_start[t + 1] - state.copy_start[t]), t)
-    ):
-        ready_clients = [c for c, lag in state.copies(one) if lag <= limit and threads[c] > 0]
-        client = min(ready_clients, key=lambda c: (load[c] / threads[c], c))
+    for one in sorted(waiting.tolist(), key=lambda t: (len(able[t]), t)):
+        client = min(able[one], key=lambda c: (load[c] / threads[c], c))
         now[one] = client
         load[client] += 1
     return now
+
+
+def _nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dict[int, list[int]]:
+    """Task -> usable clients that are caught up, or else nearer than its target by far.
+
+    Tasks without such a client have no entry. By far: by more than the acceptable recovery lag.
+    """
+    limit = state.config.acceptable_recovery_lag
+    is_asked = np.zeros(len(state.tasks), dtype=np.bool_)
+    is_asked[tasks] = True
+    task = state.copy_task()
+    rows = np.flatnonzero(is_asked[task] & (state.capacity()[state.copy_client] > 0))
+    at_target = state.copy_client == target[task]
+    lag = state.end_offset_sums.copy()
+    lag[task[at_target]] = state.copy_lag[at_target]
+    far, found = lag.tolist(), rows_by_value(task[rows], rows)
+    clients, lags = state.copy_client.tolist(), state.copy_lag.tolist()
+    places: dict[int, list[int]] = {}
+    for one, copies in found.items():
+        nearest = min(lags[row] for row in copies)
+        # Caught up, all are alike; else only the nearest, where waiting for the target costs more.
+        most = limit if nearest <= limit else nearest if nearest < far[one] - limit else NOBODY
+        able = [clients[row] for row in copies if lags[row] <= most]
+        if able:
+            places[one] = able
+    return places
 
 
 def is_ready(state: GroupState, active: IntArray) -> BoolArray:

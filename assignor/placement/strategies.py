@@ -7,7 +7,9 @@ name is expected. `run_strategy` calls it, and checks its answer by `validate` b
 import difflib
 import importlib
 import sys
+import traceback
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -117,13 +119,19 @@ def run_strategy(state: GroupState, strategy: Strategy) -> TaskAssignment:
         raise
     except (Exception, SystemExit) as error:  # a user's strategy may raise anything
         raise TaskAssignmentError(
-            f"strategy {_name_of(strategy)} failed, {error_line(error)}"
+            f"strategy {_name_of(strategy)} failed, {error_line(error)}{_raised_at(error)}"
         ) from error
     wrong = validate(state, assignment)
     if wrong:
         raise InvalidAssignment(f"the answer of strategy {_name_of(strategy)}", wrong)
     found = plain(assignment)
     return replace(found, warnings=(*found.warnings, *share_warnings(state, found)))
+
+
+def _raised_at(error: BaseException) -> str:
+    """File and line of the innermost call that raised, if it was one in Python."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    return f" ({shown(Path(frames[-1].filename).name)}, line {frames[-1].lineno})" if frames else ""
 
 
 def _name_of(strategy: Strategy) -> str:

@@ -106,3 +106,41 @@ def test_a_stateless_task_that_runs_stays_while_others_warm_up():
     first = rounds_of(group(stateful=[4], stateless=[3], clients=clients))[0]
     assert first.assignment.active[4] == 0
     assert actives(first) == [5, 2]
+
+
+def replaced(lag):
+    """Four clients, one of which has been replaced; its tasks have copies on the others."""
+    clients = {}
+    for number in range(1, 4):
+        own = [f"0_{task}" for task in range(12) if task % 4 == number]
+        clients[f"p{number}"] = client(runs=own)
+    gone = [f"0_{task}" for task in range(12) if task % 4 == 0]
+    for task, name in zip(gone, sorted(clients), strict=True):
+        clients[name]["standby"].append(task)
+        clients[name]["lags"][task] = lag
+    clients["new"] = client()
+    return group(stateful=[12], clients=clients, **{"num.standby.replicas": 1})
+
+
+@pytest.mark.parametrize("lag", [9_000, 12_000])
+def test_the_nearest_copies_run_what_nobody_runs_until_an_empty_client_has_caught_up(lag):
+    rounds = rounds_of(replaced(lag))
+    assert actives(rounds[0]) == [0, 4, 4, 4]
+    assert rounds[0].assignment.followup
+    assert actives(rounds[-1]) == [3, 3, 3, 3]
+
+
+def test_a_copy_that_is_hardly_nearer_than_the_target_does_not_run_the_task():
+    clients = {
+        "a": client(standby=names(0, 4), lag=BEHIND),
+        "b": client(standby=names(0, 4), lag=BEHIND + 9_000),
+    }
+    assert actives(rounds_of(group(stateful=[4], clients=clients))[0]) == [2, 2]
+
+
+@pytest.mark.parametrize(("lag", "runs"), [(400_000, [0, 1]), (25_000, [1, 0])])
+def test_an_owner_that_is_far_behind_hands_over_to_a_copy_that_is_nearly_there(lag, runs):
+    clients = {"a": client(runs=["0_0"]), "b": client(standby=["0_0"], lag=BEHIND)}
+    clients["a"]["lags"]["0_0"] = lag
+    given = group(stateful=[1], clients=clients, **{"num.standby.replicas": 1})
+    assert actives(rounds_of(given)[0]) == runs

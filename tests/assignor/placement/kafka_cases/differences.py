@@ -50,17 +50,6 @@ REASONS = (
         ),
     ),
     Reason(
-        kafka="moves a task whose owner is behind to a copy that is less far behind",
-        ours="the owner goes on restoring while nobody is caught up: one hand-off less",
-        differing=cases(
-            MOVEMENT,
-            "shouldMoveTasksToMostCaughtUpClientsAndAssignWarmupReplicasInTheirPlace",
-            ("",),
-            *("active 2 = 0_2", "active 3 = 0_1", "standby 2 = 0_1", "standby 3 = 0_2"),
-            "followup yes",
-        ),
-    ),
-    Reason(
         kafka="deals all tasks anew at every rebalance, so each subtopology is level",
         ours="owners keep their tasks; only tasks that move are dealt evenly by subtopology",
         differing=cases(

@@ -50,6 +50,9 @@ def failing(state):
     raise ZeroDivisionError("by nothing")
 
 
+RAISED = "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 50)"
+
+
 def test_a_strategy_that_works_is_believed_and_leaves_nothing_to_remember():
     tried = attempt(sticky, group(), before=NO_FAILURES, now_ms=7)
     assert tried.assignment.active.tolist() == sticky(group()).active.tolist()
@@ -66,10 +69,13 @@ def test_a_strategy_that_raises_moves_nothing_and_says_what_it_raised():
     assert tried.failures == StrategyFailures(
         count=1,
         retry_at_ms=1_000 + FIRST_BACKOFF_MS,
-        why="strategy failing failed, ZeroDivisionError: by nothing",
+        why=f"strategy failing failed, {RAISED}",
     )
     [said] = tried.warnings
-    assert "ZeroDivisionError: by nothing (once); tasks stay" in said
+    assert (
+        "ZeroDivisionError: by nothing (test_strategy_attempts.py, line 50) (once); tasks stay"
+        in said
+    )
     assert said.endswith("asked again in 10 s")
 
 
