@@ -116,3 +116,48 @@ def test_crashes_of_groups_with_racks_start_hardly_a_task_cold():
     assert takeovers > 80
     # A few exceed what the bands let the clients with their copies take.
     assert sum(one.moves.cold for one in rounds) <= takeovers // 20
+
+
+def replaced_group(seed):
+    """A settled group with racks, of which one client has left; or a new one came in its place."""
+    rng = seeded(seed)
+    racks = ["r0", "r1", "r2"][: rng.randint(2, 3)]
+    count = rng.randint(3, 9)
+    size = rng.randint(count, 6 * count) // 2
+    tasks = [TaskId(sub, number) for sub in range(2) for number in range(size)]
+    replicas = {
+        task: tuple(
+            frozenset(rng.sample(racks, rng.randint(1, 2))) for _ in range(rng.randint(1, 2))
+        )
+        for task in tasks
+    }
+    state = group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=[
+            ClientInput(process_id=f"c{n}", threads=rng.randint(1, 2), rack=rng.choice(racks))
+            for n in range(count)
+        ],
+        config=AssignmentConfig(
+            num_standby_replicas=rng.choice([1, 1, 2]),
+            rack_aware_assignment_strategy=rng.choice(["min_traffic", "balance_subtopology"]),
+        ),
+        end_offset_sums=dict.fromkeys(tasks, END),
+        partition_racks=replicas,
+        changelog_racks=replicas,
+    )
+    last = list(play(state, high_availability))[-1]
+    gone = rng.randrange(count)
+    clients = clients_after(last.state, last.assignment)
+    left = [one for number, one in enumerate(clients) if number != gone]
+    if rng.random() < 0.5:
+        left.append(ClientInput(process_id="new", rack=rng.choice(racks)))
+    return regroup(last.state, left)
+
+
+# In the last one two placements cost the same, and each was left for the other in turn.
+@pytest.mark.parametrize("seed", [*range(20), 454])
+def test_placements_of_equal_cost_do_not_take_turns(seed):
+    rounds = list(play(replaced_group(seed), high_availability))
+    assert not rounds[-1].assignment.followup
+    assert len(rounds) <= 20
