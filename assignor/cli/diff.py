@@ -215,6 +215,7 @@ def _as_json(label: str, facts: Facts) -> dict[str, Any]:
             for move in found.moves
         ],
         "probing": facts.assignment.followup,
+        "look_again": facts.assignment.look_again,
     }
 
 

@@ -251,7 +251,8 @@ def _print_task(name: str, facts: Facts, strategy: str, task: int, tried: list[C
     print_uncut(table)
     rest = len(state.clients) - table.row_count
     if rest:
-        console.print(f"and {rest} more clients, without state of it", highlight=False)
+        clients = "1 more client has" if rest == 1 else f"{rest} more clients have"
+        console.print(f"{clients} no state of this task", highlight=False)
     console.print()
     for line in _change_lines(facts, tried):
         console.print(Sentence(line))

@@ -148,7 +148,8 @@ def _waiting(case: _Case) -> str:
         return f"{why}; the {kind} there is on its way: {_behind(case, goal)}"
     budget = facts.state.config.max_warmup_replicas
     if facts.extra >= budget:
-        return f"{why}; it waits for one of the {budget} warm-ups of max.warmup.replicas"
+        which = "the 1 warm-up" if budget == 1 else f"one of the {budget} warm-ups"
+        return f"{why}; it waits for {which} of max.warmup.replicas"
     state = facts.state
     if (state.copy_stalled & (state.copy_client == goal)).any():
         return f"{why}; no copy is started there, since others there come no nearer"

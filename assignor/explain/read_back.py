@@ -45,6 +45,7 @@ def answer_of(state: GroupState, data: Mapping[str, Any], which: str) -> TaskAss
         standbys=tuple(sorted(found["standby"] + found["warmup"])),
         warmups=tuple(sorted(found["warmup"])),
         followup=bool(data.get("probing")),
+        look_again=bool(data.get("look_again")),
     )
     wrong = validate(state, placed)
     if wrong:

@@ -121,9 +121,7 @@ def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, 
     for shortage in (Shortage.WARMING, Shortage.STRATEGY):
         part = [one for one in low if one.shortage is shortage]
         if part:
-            warnings.append(
-                f"{_clients(state, part)} below the share of stateful tasks: {shortage.value}"
-            )
+            warnings.append(_below(state, part, shortage))
     return tuple(warnings)
 
 
@@ -134,8 +132,7 @@ def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...
     for shortage in Shortage:
         part = [one for one in low if one.shortage is shortage]
         if part:
-            said = f"{_clients(state, part)} below the share of stateful tasks: {shortage.value}"
-            lines.append(said)
+            lines.append(_below(state, part, shortage))
     return tuple(lines)
 
 
@@ -160,8 +157,13 @@ def stalled_text(state: GroupState, assignment: TaskAssignment) -> str:
     waiting = sum(one.waiting for one in low)
     verb = "waits" if waiting == 1 else "wait"
     names = ", ".join(shown(state.clients[one.client]) for one in low[:_NAMED])
-    more = f" and {len(low) - _NAMED} more clients" if len(low) > _NAMED else ""
+    more = f" and {_counted(len(low) - _NAMED, 'more client')}" if len(low) > _NAMED else ""
     return f"{_counted(waiting, 'task')} {verb} for copies on {names}{more} that come no nearer"
+
+
+def _below(state: GroupState, low: Sequence[BelowShare], shortage: Shortage) -> str:
+    why = shortage.value if len(low) == 1 else shortage.value.replace("its ", "their ", 1)
+    return f"{_clients(state, low)} below the share of stateful tasks: {why}"
 
 
 def _clients(state: GroupState, low: Sequence[BelowShare]) -> str:

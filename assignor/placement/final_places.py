@@ -57,7 +57,9 @@ def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, St
         # Of one standby a task the optimum is exact; of more, the exchanged copies may find more.
         if is_same or (is_level and state.config.num_standby_replicas == 1):
             break
-    placed = replace(standbys, warnings=(*warnings, *standbys.warnings, *said))
+    placed = replace(
+        standbys, warnings=tuple(dict.fromkeys((*warnings, *standbys.warnings, *said)))
+    )
     return active, _with_tag_warnings(state, active, placed)
 
 

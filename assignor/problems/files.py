@@ -299,12 +299,13 @@ def result_of(
         "assignor": assignor,
         "millis": round(millis, 3),
         "probing": assignment.followup,
+        "look_again": assignment.look_again,
         "clients": dict(zip(state.clients, clients, strict=True)),
     }
     if state.weights is not None:
         work = work_of(state, assignment.active).round(3).tolist()
         answer["work"] = dict(zip(state.clients, work, strict=True))
-    warnings = [*state.warnings, *assignment.warnings]
+    warnings = list(dict.fromkeys((*state.warnings, *assignment.warnings)))
     if warnings:
         answer["warnings"] = warnings
     return answer

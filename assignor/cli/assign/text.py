@@ -20,6 +20,7 @@ from encoding import shown
 
 _BAR = 12
 _SHOWN = 8
+_TITLES = {"handoffs": "hand-offs", "takeovers": "take-overs", "warmups_max": "warm-ups max"}
 
 
 def print_answer(
@@ -44,15 +45,22 @@ def print_answer(
     )
     if state.weights is not None:
         console.print(Text(work_line(state, assignment.active)))
-    after = f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
-    stalled = stalled_text(state, assignment)
-    settled = f"none, settled, but {stalled}" if stalled else "none, settled"
-    console.print(
-        f"follow-up rebalance: {after if assignment.followup else settled}", highlight=False
-    )
-    for warning in (*state.warnings, *assignment.warnings):
+    console.print(f"follow-up rebalance: {_followup(state, assignment)}", highlight=False)
+    for warning in dict.fromkeys((*state.warnings, *assignment.warnings)):
         console.print(Text(f"warning: {shown(warning, limit=None)}", style="yellow"))
     console.print()
+
+
+def _followup(state: GroupState, assignment: TaskAssignment) -> str:
+    if assignment.followup:
+        return (
+            f"in {state.config.probing_rebalance_interval_ms // 1000} s, when copies have come up"
+        )
+    stalled = stalled_text(state, assignment)
+    if assignment.look_again:
+        later = "none asked for now; the leader looks again later"
+        return f"{later}: {stalled}" if stalled else later
+    return f"none, but {stalled}" if stalled else "none, settled"
 
 
 def _table(state: GroupState, assignment: TaskAssignment) -> Table:
@@ -131,7 +139,7 @@ def print_rounds(
     table = Table(box=None, pad_edge=False)
     columns = ("rounds", "handoffs", "takeovers", "stateless_moves", "restores", "cold")
     for column in ("event", *columns, "warmups_max", "peak_load"):
-        title = column.replace("_", " ").replace("handoffs", "hand-offs")
+        title = _TITLES.get(column, column.replace("_", " "))
         table.add_column(title, justify="left" if column == "event" else "right")
     for event, rounds in phases:
         row = totals(rounds)

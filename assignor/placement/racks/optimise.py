@@ -238,8 +238,7 @@ def missing_racks(
         return (f"{strategy} has no effect: no client says its rack; set client.rack",)
     if lacking:
         warnings.append(
-            f"{_named(lacking)} {_has(lacking)} no rack and keep what they have under {strategy}; "
-            "set client.rack"
+            f"{_named(lacking)} {_without_rack(lacking)} under {strategy}; set client.rack"
         )
     if racks is None:
         return (*warnings, f"{strategy} has no effect: no replica racks of {kind} partitions known")
@@ -257,5 +256,7 @@ def _named(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _has(names: list[str]) -> str:
-    return "has" if len(names) == 1 else "have"
+def _without_rack(names: list[str]) -> str:
+    if len(names) == 1:
+        return "has no rack and keeps what it has"
+    return "have no rack and keep what they have"

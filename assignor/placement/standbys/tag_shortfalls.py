@@ -55,7 +55,8 @@ def tag_warnings(state: GroupState, active: IntArray, standbys: Pairs) -> tuple[
         told = ", ".join(
             f"{state.tasks[task]} on {have} of {could}" for task, have, could in lacking[:_NAMED]
         )
-        more = f" and {len(lacking) - _NAMED} more tasks" if len(lacking) > _NAMED else ""
+        rest = len(lacking) - _NAMED
+        more = f" and {rest} more task{'s' * (rest > 1)}" if rest > 0 else ""
         warnings.append(
             f"copies are on fewer values of tag {key} than asked for: {told}{more}; "
             f"start clients with other values of {key}"

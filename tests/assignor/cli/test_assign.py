@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 from click.testing import CliRunner
 
 from assignor.cli.assign import command as module
 from assignor.cli.assign.command import assign
 
+STUCK = Path(__file__).parents[1] / "problems" / "stuck_newcomer.jsonl"
 GOOD = {
     "name": "good",
     "topics": {"t": {"partitions": 4}},
@@ -115,6 +117,16 @@ def test_the_text_is_for_people():
     told = call("--simulate").stdout
     assert "good with high_availability: settled" in told
     assert "follow-up rebalance: none, settled" in told
+
+
+def test_copies_that_come_no_nearer_are_looked_at_again_later_and_not_settled():
+    stuck = STUCK.read_text(encoding="utf-8").strip()
+    text = " ".join(call("--simulate", lines=[stuck]).stdout.split())
+    assert "follow-up rebalance: none asked for now; the leader looks again later: 1 task" in text
+    assert "none, settled" not in text
+    assert "take-overs stateless moves restores cold warm-ups max" in text
+    [answer] = answers(call("--simulate", "--format", "json", lines=[stuck]))
+    assert (answer["probing"], answer["look_again"]) == (False, True)
 
 
 def test_the_stream_is_answered_line_by_line_while_it_is_open():

@@ -27,7 +27,7 @@ def test_a_task_that_waits_says_for_what_and_what_would_move_it():
 
 def test_a_task_without_a_warm_up_says_that_it_waits_for_one():
     waiting = call("--task", "0_1").stdout
-    assert "waits for one of the 1 warm-ups of max.warmup.replicas" in " ".join(waiting.split())
+    assert "waits for the 1 warm-up of max.warmup.replicas" in " ".join(waiting.split())
     assert "its copy on bbbbbbbb is started, if max.warmup.replicas were 2" in waiting
 
 

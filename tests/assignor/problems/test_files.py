@@ -216,12 +216,21 @@ def test_the_answer_tells_warm_ups_from_standbys_and_sorts_everything():
         "assignor": "mine",
         "millis": 1.235,
         "probing": True,
+        "look_again": False,
         "clients": {
             "a": {"active": ["1_0", "1_1"], "standby": ["0_0"], "warmup": ["0_1"]},
             "b": {"active": ["0_0", "0_1", "1_2"], "standby": [], "warmup": []},
         },
     }
     assert json.loads(json.dumps(answer)) == answer
+
+
+def test_a_warning_of_the_group_and_of_the_strategy_is_there_once():
+    read = read_problem(problem(surprise=1))
+    [warning] = read.state.warnings
+    assignment = TaskAssignment(active=np.array([1, 1, 0, 0, 1]), warnings=(warning, "odd", "odd"))
+    answer = result_of(read, assignment, assignor="mine", millis=0)
+    assert answer["warnings"] == [warning, "odd"]
 
 
 def test_task_names_become_task_ids():

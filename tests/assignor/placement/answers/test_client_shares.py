@@ -103,6 +103,18 @@ def test_a_strategy_that_leaves_tasks_elsewhere_is_said_once_for_all_clients():
     )
 
 
+def test_reasons_and_counts_agree_in_number():
+    lags = {name: {number: (900_000, 500_000)} for number, name in enumerate("bc")}
+    state = group(dict.fromkeys("bc", 1), **lags)
+    [warning] = share_warnings(state, answer(state, (0, 1), (1, 2)))
+    assert warning.startswith("2 clients (b runs 0 of 2, c runs 0 of 2) are below")
+    assert warning.endswith(": their copies are not caught up yet")
+    stuck = {name: {number: (9, 500_000)} for number, name in enumerate("bcde")}
+    state = group(dict.fromkeys("bcde", 1), **stuck)
+    said = stalled_text(state, answer(state, *((number, number + 1) for number in range(4))))
+    assert " on b, c, d and 1 more client that come no nearer" in said
+
+
 def test_weights_are_a_reason_and_no_warning():
     state = group({"b": 1}, weights={TASKS[0]: 9.0})
     uneven = answer(state, moved=[(0, 1)])

@@ -135,6 +135,7 @@ def test_a_client_without_a_rack_keeps_its_tasks_and_is_named():
     placed, warnings = optimize_active(state, np.array([0, 1, 2, 2]))
     assert placed.tolist() == [1, 0, 2, 2]
     assert [w for w in warnings if "c2 has no rack" in w and "client.rack" in w] == list(warnings)
+    assert "c2 has no rack and keeps what it has under" in warnings[0]
 
 
 def test_unknown_replica_racks_count_nothing_and_are_named():
