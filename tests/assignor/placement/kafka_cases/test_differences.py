@@ -9,6 +9,7 @@ import pytest
 from tests.assignor.placement.kafka_cases.differences import (
     LISTED,
     REASONS,
+    counted,
     section,
 )
 
@@ -44,6 +45,13 @@ def test_listed_cases_exist(names):
 
 def test_listed_cases_say_what_does_not_hold():
     assert all(sentences for sentences in LISTED.values())
+
+
+def test_the_page_counts_the_cases(names):
+    seeded = {re.sub(r",?\d+\]$", "]", name) for name in names if name[-2:-1].isdigit()}
+    text = " ".join((ROOT / "docs" / "assignors.md").read_text(encoding="utf-8").split())
+    said = counted(set(names) - (seeded & LISTED.keys()))
+    assert said in text, f"write this: {said}"
 
 
 def test_the_page_says_where_we_differ():
