@@ -151,7 +151,8 @@ def _waiting(case: _Case) -> str:
         which = "the 1 warm-up" if budget == 1 else f"one of the {budget} warm-ups"
         return f"{why}; it waits for {which} of max.warmup.replicas"
     state = facts.state
-    if (state.copy_stalled & (state.copy_client == goal)).any():
+    is_stuck = state.stuck is not None and bool(state.stuck[goal])
+    if is_stuck or (state.copy_stalled & (state.copy_client == goal)).any():
         return f"{why}; no copy is started there, since others there come no nearer"
     return f"{why}; no copy is started there yet"
 

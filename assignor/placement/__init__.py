@@ -1,18 +1,20 @@
 """Placement of tasks on clients: group state, bands, standbys, movements, strategies."""
 
 from assignor.placement.actives import homes, target_actives
+from assignor.placement.arrays import is_among
 from assignor.placement.bands import Bands, place_stateless, quotas, thread_bands
 from assignor.placement.builtin import fallback_prior, high_availability, sticky
 from assignor.placement.client_shares import (
     BelowShare,
     Shortage,
     below_share,
+    is_stuck,
     share_lines,
     share_warnings,
     stalled_text,
 )
 from assignor.placement.final_places import targets, with_fresh_stateless, with_rack_costs
-from assignor.placement.movements import actives_now, is_among, is_ready
+from assignor.placement.movements import actives_now, is_ready
 from assignor.placement.names import (
     ClientTasks,
     TaskPlaces,
@@ -96,6 +98,7 @@ __all__ = [
     "identity",
     "is_among",
     "is_ready",
+    "is_stuck",
     "lag_warnings",
     "named_strategy",
     "nearest_caught_up_client",

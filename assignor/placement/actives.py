@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from assignor.placement.arrays import rows_by_value
 from assignor.placement.bands import fill, quotas, released, thread_bands
 from assignor.placement.handover_paths import moved_along_hot_paths
 from assignor.placement.state import (
@@ -21,7 +22,6 @@ from assignor.placement.state import (
     BoolArray,
     GroupState,
     IntArray,
-    rows_by_value,
 )
 from assignor.placement.weights import weighted_target
 

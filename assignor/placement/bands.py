@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assignor.placement.state import NOBODY, GroupState, IntArray, rows_by_value
+from assignor.placement.arrays import rows_by_value
+from assignor.placement.state import NOBODY, GroupState, IntArray
 from assignor.placement.weights import weighted_target
 
 

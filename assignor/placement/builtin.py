@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from assignor.placement.actives import homes
+from assignor.placement.arrays import is_among
 from assignor.placement.bands import keep_owners
 from assignor.placement.final_places import targets, with_fresh_stateless, with_rack_costs
-from assignor.placement.movements import actives_now, is_among, settle
+from assignor.placement.movements import actives_now, settle
 from assignor.placement.standbys import target_standbys
 from assignor.placement.state import LAG_UNKNOWN, NOBODY, GroupState, IntArray, TaskAssignment
 

@@ -11,13 +11,8 @@ from enum import Enum
 
 import numpy as np
 
-from assignor.placement.state import (
-    LAG_UNKNOWN,
-    GroupState,
-    IntArray,
-    TaskAssignment,
-    rows_by_value,
-)
+from assignor.placement.arrays import rows_by_value
+from assignor.placement.state import LAG_UNKNOWN, ClientInput, GroupState, IntArray, TaskAssignment
 from encoding import shown
 
 _NAMED = 3
@@ -27,6 +22,7 @@ class Shortage(Enum):
     """Why a client is below its share."""
 
     STALLED = "its copies come no nearer"
+    GIVEN_UP = "copies came no nearer there and made room for others"
     WARMING = "its copies are not caught up yet"
     WEIGHTS = "tasks are balanced by weight, not by number"
     STRATEGY = "the strategy leaves them elsewhere"
@@ -58,6 +54,20 @@ class BelowShare:
         return max(self.share - self.held, len(self.stalled))
 
 
+def is_stuck(client: ClientInput, limit: int, *, was_stuck: bool) -> bool:
+    """Whether copies of a client came no nearer, now or when they were last there; O(copies).
+
+    Args:
+        client: with what it reports, and what it reported at the rebalance before.
+        limit: the acceptable recovery lag.
+        was_stuck: the answer at the rebalance before.
+    """
+    known = [(client.lags_before.get(task, -1), lag) for task, lag in client.lags.items()]
+    if any(lag < before for before, lag in known):
+        return False
+    return was_stuck or any(lag > limit and 0 <= before <= lag for before, lag in known)
+
+
 def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
     """Clients that an answer leaves below their share of stateful tasks, by client; O(T + N)."""
     capacity = state.capacity()
@@ -74,6 +84,8 @@ def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowSha
         shortage = Shortage.STRATEGY
         if len(copies):
             shortage = Shortage.STALLED
+        elif state.stuck is not None and state.stuck[client]:
+            shortage = Shortage.GIVEN_UP
         elif assignment.followup or client in behind:
             shortage = Shortage.WARMING
         elif state.weights is not None:
@@ -118,7 +130,7 @@ def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, 
         return ()
     low = below_share(state, assignment)
     warnings = [stalled_warning(state, one) for one in low if one.shortage is Shortage.STALLED]
-    for shortage in (Shortage.WARMING, Shortage.STRATEGY):
+    for shortage in (Shortage.GIVEN_UP, Shortage.WARMING, Shortage.STRATEGY):
         part = [one for one in low if one.shortage is shortage]
         if part:
             warnings.append(_below(state, part, shortage))
@@ -151,7 +163,8 @@ def stalled_warning(state: GroupState, low: BelowShare) -> str:
 
 def stalled_text(state: GroupState, assignment: TaskAssignment) -> str:
     """Which tasks wait for copies that come no nearer, in a few words; empty where none does."""
-    low = [one for one in below_share(state, assignment) if one.shortage is Shortage.STALLED]
+    waits = (Shortage.STALLED, Shortage.GIVEN_UP)
+    low = [one for one in below_share(state, assignment) if one.shortage in waits]
     if assignment.followup or not low:
         return ""
     waiting = sum(one.waiting for one in low)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from assignor.placement.arrays import rows_by_value
 from assignor.placement.bands import thread_bands
-from assignor.placement.state import NOBODY, GroupState, IntArray, rows_by_value
+from assignor.placement.state import NOBODY, GroupState, IntArray
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,15 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from assignor.placement.arrays import is_among, rows_by_value
 from assignor.placement.standbys import Standbys
-from assignor.placement.state import (
-    NOBODY,
-    BoolArray,
-    GroupState,
-    IntArray,
-    TaskAssignment,
-    rows_by_value,
-)
+from assignor.placement.state import NOBODY, BoolArray, GroupState, IntArray, TaskAssignment
 
 
 def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray:
@@ -86,7 +80,8 @@ class Build(NamedTuple):
     """A copy that is wanted but not caught up yet, in order of urgency.
 
     Attributes:
-        is_stalled: it has not come nearer since the last rebalance.
+        is_stalled: it has not come nearer since the last rebalance, or is to be tried once more on
+            a client where others did not.
         is_standby: it is a standby's new place; otherwise it is to run the task in the end.
         is_new: there is no state there yet.
         caught_up: caught-up copies of the task; those with the fewest go first.
@@ -121,6 +116,7 @@ def settle(
     anywhere, running, goals = state.starts_anywhere().tolist(), now.tolist(), target.tolist()
     usable = (state.capacity() > 0).tolist()
     limit, wanted = state.config.acceptable_recovery_lag, state.config.num_standby_replicas
+    stuck = _stuck_clients(state)
     for task in touched:
         first, last = starts[task], starts[task + 1]
         places, behind = clients_of[first:last], lags[first:last]
@@ -140,7 +136,7 @@ def settle(
         in_place[task] = stay
         for client in late if goal == runs else (goal, *late):
             is_new = client not in places
-            is_stalled = not is_new and stalled[first + places.index(client)]
+            is_stalled = stuck[client] if is_new else stalled[first + places.index(client)]
             builds.append(Build(is_stalled, client != goal, is_new, len(hot), task, client))
     more, warmups, followup = _within_budget(state, in_place, builds)
     return TaskAssignment(
@@ -148,9 +144,21 @@ def settle(
         standbys=tuple(sorted(pairs + more)),
         warmups=tuple(sorted(warmups)),
         followup=followup,
-        look_again=any(build.is_stalled and not build.is_standby for build in builds),
+        look_again=not followup and _waits_for_stuck(state, target, now),
         warnings=standbys.warnings,
     )
+
+
+def _stuck_clients(state: GroupState) -> list[bool]:
+    """Whether copies of each client were given up since they came no nearer."""
+    return [False] * len(state.clients) if state.stuck is None else state.stuck.tolist()
+
+
+def _waits_for_stuck(state: GroupState, target: IntArray, now: IntArray) -> bool:
+    """Whether a task waits for a client whose copies come no nearer."""
+    stuck = np.array(_stuck_clients(state), dtype=np.bool_)
+    stuck[state.copy_client[state.copy_stalled & ~state.is_caught_up()]] = True
+    return bool((stuck[target] & state.stateful & (now != target)).any())
 
 
 def _unsettled(
@@ -181,14 +189,6 @@ def _unsettled(
     return np.flatnonzero(touched).tolist(), list(pairs), belongs
 
 
-def is_among(keys: IntArray, ascending: IntArray) -> BoolArray:
-    """Bool [keys]: which of them are in a sorted column (`np.isin` hashes all of it)."""
-    place = np.searchsorted(ascending, keys)
-    found: BoolArray = place < len(ascending)
-    found[found] = ascending[place[found]] == keys[found]
-    return found
-
-
 def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> BoolArray:
     """Bool [T]: of the tasks that move, those for whose warm-up there is room at all.
 
@@ -200,11 +200,13 @@ def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> B
     keys, wanted = copy_task * width + state.copy_client, task * width + target[task]
     is_new = ~is_among(wanted, keys)
     is_stalled = is_among(wanted, keys[state.copy_stalled])
+    given_up = is_new & np.array(_stuck_clients(state), dtype=np.bool_)[target[task]]
     caught_up = np.bincount(copy_task[state.is_caught_up()], minlength=len(moving))[task]
     is_stuck = np.zeros(width, dtype=np.bool_)
     is_stuck[target[task[is_stalled]]] = True
     able = np.flatnonzero(~(is_new & is_stuck[target[task]]))
-    order = np.lexsort((task[able], caught_up[able], is_new[able], is_stalled[able]))
+    is_last = is_stalled | given_up
+    order = np.lexsort((task[able], caught_up[able], is_new[able], is_last[able]))
     first = task[able[order[: state.config.max_warmup_replicas]]]
     chosen = np.zeros(len(moving), dtype=np.bool_)
     chosen[first] = True
@@ -231,7 +233,7 @@ def _within_budget(
     warmups: list[tuple[int, int]] = []
     followup = False
     # A client whose copies come no nearer gets no more of them to try until they do.
-    stuck = {build.client for build in builds if build.is_stalled}
+    stuck = {build.client for build in builds if build.is_stalled and not build.is_new}
     for build in sorted(builds, key=_urgency(state, builds)):
         copies = in_place[build.task]
         is_extra = len(copies) >= wanted

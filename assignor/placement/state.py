@@ -43,6 +43,7 @@ class ClientInput:
         lags: task -> LAG_RUNNING, records behind (>= 0) or LAG_UNKNOWN, for every copy held here.
         lags_before: the lags of the rebalance before, where remembered; a copy that is behind and
             has not come nearer since does not keep probing rebalances going.
+        stuck: copies here came no nearer (`client_shares.is_stuck`), so nobody waits for new ones.
         rack: client.rack, or None.
         tags: client tags (KIP-708).
     """
@@ -52,6 +53,7 @@ class ClientInput:
     active_tasks: frozenset[TaskId] = frozenset()
     lags: Mapping[TaskId, int] = field(default_factory=dict)
     lags_before: Mapping[TaskId, int] = field(default_factory=dict)
+    stuck: bool = False
     rack: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
 
@@ -77,6 +79,7 @@ class GroupState:
         weights: float [T], the work of each task, or None when all count the same.
         partition_racks, changelog_racks: one entry a task, one part a source (changelog)
             partition; None when nothing is known.
+        stuck: bool [C], clients whose copies came no nearer; None: none.
         warnings: what was odd in the input and how it was read.
     """
 
@@ -97,6 +100,7 @@ class GroupState:
     weights: FloatArray | None = None
     partition_racks: RacksByTask | None = None
     changelog_racks: RacksByTask | None = None
+    stuck: BoolArray | None = None
     warnings: tuple[str, ...] = ()
 
     def copies(self, task: int) -> list[tuple[int, int]]:
@@ -219,26 +223,15 @@ def group_state(
         weights=_weights(ordered_tasks, weights),
         partition_racks=_racks(ordered_tasks, partition_racks),
         changelog_racks=_racks(ordered_tasks, changelog_racks),
+        stuck=_stuck(ordered),
     )
     warnings += lag_warnings(state)
     return replace(state, warnings=tuple(warnings)) if warnings else state
 
 
-def rows_by_value(column: IntArray, rows: IntArray) -> dict[int, list[int]]:
-    """Value -> its entries of `rows`, in their order, by ascending value; O(M log M).
-
-    Args:
-        column: int [M], the value of each row, such as its client.
-        rows: int [M], such as tasks.
-    """
-    order = np.argsort(column, kind="stable")
-    values, starts = np.unique(column[order], return_index=True)
-    bounds = pairwise([*starts.tolist(), len(order)])
-    ordered = rows[order].tolist()
-    return {
-        value: ordered[start:end]
-        for value, (start, end) in zip(values.tolist(), bounds, strict=True)
-    }
+def _stuck(ordered: Sequence[ClientInput]) -> BoolArray | None:
+    found = np.array([client.stuck for client in ordered], dtype=np.bool_)
+    return found if found.any() else None
 
 
 def _locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -12,7 +12,8 @@ from math import inf
 
 import numpy as np
 
-from assignor.placement.state import NOBODY, FloatArray, GroupState, IntArray, rows_by_value
+from assignor.placement.arrays import rows_by_value
+from assignor.placement.state import NOBODY, FloatArray, GroupState, IntArray
 
 TOLERANCE = 1.04
 # Clients that are asked for a task in exchange.

@@ -22,6 +22,7 @@ from assignor.placement import (
     TaskAssignment,
     group_state,
     is_among,
+    is_stuck,
     run_strategy,
 )
 
@@ -130,17 +131,18 @@ def clients_after(
         lags = {tasks[t]: LAG_RUNNING for t in actives[number] if state.stateful[t]}
         lag = (stuck or {}).get(process_id, 0)
         lags |= {tasks[t]: lag if lag == LAG_UNKNOWN else min(lag, ends[t]) for t in copies[number]}
-        result.append(
-            ClientInput(
-                process_id=process_id,
-                threads=int(state.threads[number]),
-                active_tasks=frozenset(tasks[t] for t in actives[number]),
-                lags=lags,
-                lags_before={tasks[t]: lag for t, lag in before[number].items()},
-                rack=state.racks[number],
-                tags=state.tags[number],
-            )
+        client = ClientInput(
+            process_id=process_id,
+            threads=int(state.threads[number]),
+            active_tasks=frozenset(tasks[t] for t in actives[number]),
+            lags=lags,
+            lags_before={tasks[t]: lag for t, lag in before[number].items()},
+            rack=state.racks[number],
+            tags=state.tags[number],
         )
+        was_stuck = state.stuck is not None and bool(state.stuck[number])
+        limit = state.config.acceptable_recovery_lag
+        result.append(replace(client, stuck=is_stuck(client, limit, was_stuck=was_stuck)))
     return result
 
 

@@ -6,10 +6,17 @@ breaks a rule is reported and asked again later, so that one mistake never stops
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assignor.config import AssignmentConfig
-from assignor.placement import GroupState, Strategy, TaskAssignment, group_state
+from assignor.placement import (
+    ClientInput,
+    GroupState,
+    Strategy,
+    TaskAssignment,
+    group_state,
+    is_stuck,
+)
 from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
 from assignor.rebalance.leader.stalled_copies import (
@@ -117,13 +124,7 @@ def place_tasks(
     """
     kept = held_by_quarantined(read, plan, quarantined, claims)
     able = [one for one in read if one.member.member_id not in quarantined]
-    clients = clients_of(
-        able,
-        plan.task_by_partition,
-        knowledge.end_offset_sums or {},
-        knowledge.lags_before,
-        claims.ignored,
-    )
+    clients = _clients(able, plan, config, knowledge, claims)
     if not clients:
         return _without_clients(kept, knowledge)
     state = group_state(
@@ -151,6 +152,29 @@ def place_tasks(
         failures=tried.failures,
         stalled=stalled,
     )
+
+
+def _clients(
+    able: Sequence[ReadMember],
+    plan: TaskPlan,
+    config: AssignmentConfig,
+    knowledge: LeaderKnowledge,
+    claims: Claims,
+) -> list[ClientInput]:
+    """The processes of the members, those marked whose copies came no nearer."""
+    clients = clients_of(
+        able,
+        plan.task_by_partition,
+        knowledge.end_offset_sums or {},
+        knowledge.lags_before,
+        claims.ignored,
+    )
+    was_stuck = knowledge.stalled.stuck_at(knowledge.now_ms)
+    limit = config.acceptable_recovery_lag
+    return [
+        replace(one, stuck=is_stuck(one, limit, was_stuck=one.process_id in was_stuck))
+        for one in clients
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

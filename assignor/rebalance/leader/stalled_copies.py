@@ -6,7 +6,7 @@ for ever: the looks end, until tasks wait for another client or all have come ne
 is handed in.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assignor.placement import GroupState, Shortage, TaskAssignment, below_share, share_warnings
 from encoding import TaskId
@@ -24,12 +24,20 @@ class StalledCopies:
         look_at_ms: epoch milliseconds of the next one; 0: none is asked for.
         clients: process ids that tasks wait or waited for; a new one starts the count anew.
         copies: (process id, task) of the copies that the operator has heard of.
+        stuck: process ids whose copies came no nearer when they were last there. They are
+            forgotten at each look, so that every client is tried again then.
     """
 
     looks: int = 0
     look_at_ms: int = 0
     clients: frozenset[str] = frozenset()
     copies: frozenset[tuple[str, TaskId]] = frozenset()
+    stuck: frozenset[str] = frozenset()
+
+    def stuck_at(self, now_ms: int) -> frozenset[str]:
+        """The clients to take for stuck at this time; none when it is time to look again."""
+        is_due = 0 < self.look_at_ms <= now_ms
+        return frozenset() if is_due else self.stuck
 
 
 NONE_STALLED = StalledCopies()
@@ -52,9 +60,19 @@ def stalled_now(
         now_ms: epoch milliseconds.
         interval_ms: the probing interval: the first wait.
     """
-    if not assignment.look_again or assignment.followup:
+    is_stuck = [False] * len(state.clients) if state.stuck is None else state.stuck.tolist()
+    stuck = frozenset(name for name, is_so in zip(state.clients, is_stuck, strict=True) if is_so)
+    if assignment.followup:
+        # Others have their turn: the looks are not counted anew for each of them.
+        return (
+            replace(before, look_at_ms=0, copies=frozenset(), stuck=stuck)
+            if stuck
+            else (NONE_STALLED)
+        )
+    if not assignment.look_again:
         return NONE_STALLED
-    low = [one for one in below_share(state, assignment) if one.shortage is Shortage.STALLED]
+    below = below_share(state, assignment)
+    low = [one for one in below if one.shortage in (Shortage.STALLED, Shortage.GIVEN_UP)]
     copies = frozenset(
         (state.clients[one.client], state.tasks[t]) for one in low for t in one.stalled
     )
@@ -64,14 +82,13 @@ def stalled_now(
     clients |= before.clients
     # A wait that is longer than any back-off means that the clock was set back meanwhile.
     if 0 < before.look_at_ms - now_ms <= interval_ms << LOOKS_MOST:
-        return StalledCopies(
-            looks=before.looks, look_at_ms=before.look_at_ms, clients=clients, copies=copies
-        )
-    if before.looks >= LOOKS_MOST:
-        return StalledCopies(looks=before.looks, clients=clients, copies=copies)
-    look_at_ms = now_ms + (interval_ms << before.looks)
+        looks, look_at_ms = before.looks, before.look_at_ms
+    elif before.looks >= LOOKS_MOST:
+        looks, look_at_ms = before.looks, 0
+    else:
+        looks, look_at_ms = before.looks + 1, now_ms + (interval_ms << before.looks)
     return StalledCopies(
-        looks=before.looks + 1, look_at_ms=look_at_ms, clients=clients, copies=copies
+        looks=looks, look_at_ms=look_at_ms, clients=clients, copies=copies, stuck=stuck
     )
 
 

@@ -15,9 +15,15 @@ from assignor import (
     read_problem,
     run_strategy,
 )
-from assignor.placement import LAG_UNKNOWN, Shortage, below_share, share_warnings, stalled_text
+from assignor.placement import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    Shortage,
+    below_share,
+    share_warnings,
+    stalled_text,
+)
 from assignor.problems import play
-from assignor.problems.rounds import play as rounds_of
 from encoding import TaskId
 
 PROBLEM = Path(__file__).parents[2] / "problems" / "stuck_newcomer.jsonl"
@@ -129,9 +135,35 @@ def test_control_characters_of_a_client_are_escaped():
 
 def test_a_newcomer_that_never_comes_up_ends_with_a_warning():
     problem = read_problem(json.loads(PROBLEM.read_text(encoding="utf-8")))
-    *before, last = rounds_of(problem.state, high_availability, stuck={"c3": 180_000})
+    *before, last = play(problem.state, high_availability, stuck={"c3": 180_000})
     assert all(one.assignment.warnings == () for one in before)
     assert (last.assignment.followup, last.assignment.look_again) == (False, True)
     assert [one for one in last.assignment.warnings if "180,000" in one and "c3" in one]
     assert len(list(play(problem.state, high_availability))) > 1
     assert run_strategy(problem.state, high_availability).warnings == ()
+
+
+@pytest.mark.parametrize("standbys", [0, 1, 2])
+@pytest.mark.parametrize("budget", [1, 2, 3])
+@pytest.mark.parametrize("stuck", ["b", "bc", "bcd", "bcde"])
+def test_newcomers_that_are_stuck_end_the_rounds_and_starve_no_other(stuck, budget, standbys):
+    tasks = [TaskId(0, number) for number in range(10)]
+    runs = ClientInput(
+        process_id="a",
+        active_tasks=frozenset(tasks),
+        lags=dict.fromkeys(tasks, LAG_RUNNING),
+    )
+    state = group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=[runs, *(ClientInput(process_id=name) for name in "bcde")],
+        config=AssignmentConfig(max_warmup_replicas=budget, num_standby_replicas=standbys),
+        end_offset_sums=dict.fromkeys(tasks, 1_000_000),
+    )
+    rounds = list(play(state, high_availability, stuck=dict.fromkeys(stuck, 900_000)))
+    last = rounds[-1].assignment
+    held = np.bincount(last.active, minlength=5).tolist()
+    assert len(rounds) <= 20
+    assert (last.followup, last.look_again) == (False, True)
+    assert held[1:] == [0 if name in stuck else 2 for name in "bcde"]
+    assert all(any(name in one for one in last.warnings) for name in stuck)

@@ -24,19 +24,21 @@ MINUTE = 60_000
 CONFIG = AssignmentConfig(
     probing_rebalance_interval_ms=10 * MINUTE, max_warmup_replicas=1, num_standby_replicas=0
 )
-ENDS = {TaskId(0, number): 250_000 for number in range(2)}
+ENDS = {TaskId(0, number): 250_000 for number in range(8)}
 RUNNING = -2  # as members report a task that runs
 
 
 class Led:
-    """Member a leads; member b joins, and its copies stay at `offset`."""
+    """Member a leads; others join, and the copies of those that are stuck stay at `offset`."""
 
-    def __init__(self, release="native"):
-        self.group = Group(strategy=high_availability, config=CONFIG, partitions=2)
+    def __init__(self, release="native", joiners="b", stuck="b", partitions=2):
+        self.group = Group(strategy=high_availability, config=CONFIG, partitions=partitions)
         self.group.join("a")
         self.last, self.now_ms, self.offset = None, 0, 1_000
+        self.stuck, self.partitions = stuck, partitions
         self.round()
-        self.group.join("b", release)
+        for name in joiners:
+            self.group.join(name, release)
 
     def round(self, now_ms=0):
         """One rebalance; when the next one is asked for, and the warnings about b."""
@@ -47,10 +49,12 @@ class Led:
         blobs = []
         for name, member in self.group.members.items():
             sums = dict.fromkeys(member.held.active, RUNNING)
-            sums |= dict.fromkeys(member.held.standby, self.offset)
+            offset = self.offset if name in self.stuck else 250_000
+            sums |= dict.fromkeys(member.held.standby, offset)
             blobs.append(GroupMember(member_id=name, user_data=member.subscription(sums)[1]))
         settings = self.group.settings("native")
-        self.last = assign_group(settings, blobs, {"lines": 2}, knowledge=knowledge)
+        sizes = {"lines": self.partitions}
+        self.last = assign_group(settings, blobs, sizes, knowledge=knowledge)
         for name, member in self.group.members.items():
             answer = self.last.answers[name]
             member.receive(answer.partitions, answer.user_data, now_ms=self.now_ms)
@@ -60,8 +64,8 @@ class Led:
         at_ms = decode_assignment(self.last.answers["a"].user_data).next_rebalance_ms
         return None if at_ms == NO_REBALANCE else at_ms
 
-    def moved(self):
-        return len(self.group.members["b"].held.active)
+    def moved(self, name="b"):
+        return len(self.group.members[name].held.active)
 
 
 def looks_of(led):
@@ -105,6 +109,22 @@ def test_when_the_lag_shrinks_at_last_the_task_moves():
 def test_jvm_members_come_no_nearer_like_native_ones():
     looks = looks_of(Led("3.9.1"))
     assert [wait for wait, _ in looks] == [10, 10, 10, 20, 40, 80, 160, 320, None]
+
+
+def test_more_stuck_newcomers_than_warm_ups_take_turns_once_and_starve_nobody():
+    led = Led(joiners="bcd", stuck="bc", partitions=8)
+    waits = [wait for wait, _ in looks_of(led)]
+    # At each look every client has its turn again, which takes a few probing intervals.
+    assert [wait for wait in waits if wait != 10] == [20, 40, 80, 160, 320, None]
+    assert [led.moved(name) for name in "abcd"] == [6, 0, 0, 2]
+    assert led.last.stalled.looks == LOOKS_MOST
+
+
+def test_when_all_newcomers_are_stuck_the_looks_end_too():
+    led = Led(joiners="bcd", stuck="bcd", partitions=8)
+    assert looks_of(led)[-1][0] is None
+    assert [led.moved(name) for name in "abcd"] == [8, 0, 0, 0]
+    assert any("below the share" in one for one in led.last.warnings)
 
 
 def test_a_rebalance_in_between_does_not_count_as_a_look():
