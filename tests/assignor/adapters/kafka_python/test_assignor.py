@@ -291,4 +291,5 @@ def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_o
     assert assignor._timer._timer is not None
     assignor.close()
     said = [w for event in seen if isinstance(event, AnswersDecided) for w in event.warnings]
-    assert len([w for w in said if "ZeroDivisionError: by nothing (once)" in w]) == 2
+    raised = "ZeroDivisionError: by nothing (test_assignor.py, line 281)"
+    assert len([w for w in said if f"{raised} (once)" in w]) == 2
