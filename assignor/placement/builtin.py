@@ -42,11 +42,12 @@ def _waits_for_lags(state: GroupState, target: IntArray, now: IntArray) -> tuple
     task = task[~is_among(task * width + target[task], copies)]
     if not len(task):
         return ()
-    stay = f"{len(task)} stateful {'task stays' if len(task) == 1 else 'tasks stay'}"
+    many = "task stays where it ran" if len(task) == 1 else "tasks stay where they ran"
     said = (
-        f"{stay} where it ran, {state.tasks[task[0]]} for one: end offset sums are not known, so "
-        "no other client counts as caught up; let the leader read the cluster (`attach`, "
-        "`internal_topics`), give end_offset_sums in a problem file, or use the strategy sticky"
+        f"{len(task)} stateful {many}, {state.tasks[task[0]]} for one: "
+        "end offset sums are not known, so no other client counts as caught up; "
+        "let the leader read the cluster (`attach`, `internal_topics`), "
+        "give end_offset_sums in a problem file, or use the strategy sticky"
     )
     return (said,)
 

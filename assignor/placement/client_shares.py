@@ -130,22 +130,21 @@ def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, 
         return ()
     low = below_share(state, assignment)
     warnings = [stalled_warning(state, one) for one in low if one.shortage is Shortage.STALLED]
-    for shortage in (Shortage.GIVEN_UP, Shortage.WARMING, Shortage.STRATEGY):
-        part = [one for one in low if one.shortage is shortage]
-        if part:
-            warnings.append(_below(state, part, shortage))
-    return tuple(warnings)
+    others = (Shortage.GIVEN_UP, Shortage.WARMING, Shortage.STRATEGY)
+    return (*warnings, *_sentences(state, low, others))
 
 
 def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
     """One sentence a reason for all clients below their share, those that warm up included."""
-    low = below_share(state, assignment)
-    lines = []
-    for shortage in Shortage:
-        part = [one for one in low if one.shortage is shortage]
-        if part:
-            lines.append(_below(state, part, shortage))
-    return tuple(lines)
+    return _sentences(state, below_share(state, assignment), tuple(Shortage))
+
+
+def _sentences(
+    state: GroupState, low: Sequence[BelowShare], shortages: Sequence[Shortage]
+) -> tuple[str, ...]:
+    """One sentence for each of the shortages that a client has."""
+    parts = [(one, [client for client in low if client.shortage is one]) for one in shortages]
+    return tuple(_below(state, part, shortage) for shortage, part in parts if part)
 
 
 def stalled_warning(state: GroupState, low: BelowShare) -> str:

@@ -92,7 +92,7 @@ def with_fresh_stateless(state: GroupState, target: IntArray, now: IntArray) -> 
         fill(state, fresh.tolist(), only_stateless, room, capacity)
         runs = np.where(state.stateful, now, only_stateless)
         if state.config.rack_aware_assignment_strategy != "none":
-            from assignor.placement.racks.optimise import optimize_active  # noqa: PLC0415 as above
+            from assignor.placement.racks.optimise import optimize_active  # noqa: PLC0415 see targets
 
             is_fresh = np.zeros(len(runs), dtype=np.bool_)
             is_fresh[fresh] = True

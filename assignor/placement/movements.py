@@ -59,10 +59,9 @@ def _nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dic
     for one, copies in found.items():
         nearest = min(lags[row] for row in copies)
         # Caught up, all are alike; else only the nearest, where waiting for the target costs more.
-        most = limit if nearest <= limit else nearest if nearest < far[one] - limit else NOBODY
-        able = [clients[row] for row in copies if lags[row] <= most]
-        if able:
-            places[one] = able
+        most = max(limit, nearest)
+        if nearest <= limit or nearest < far[one] - limit:
+            places[one] = [clients[row] for row in copies if lags[row] <= most]
     return places
 
 
@@ -116,7 +115,7 @@ def settle(
     anywhere, running, goals = state.starts_anywhere().tolist(), now.tolist(), target.tolist()
     usable = (state.capacity() > 0).tolist()
     limit, wanted = state.config.acceptable_recovery_lag, state.config.num_standby_replicas
-    stuck = _stuck_clients(state)
+    stuck = _stuck_clients(state).tolist()
     for task in touched:
         first, last = starts[task], starts[task + 1]
         places, behind = clients_of[first:last], lags[first:last]
@@ -149,14 +148,15 @@ def settle(
     )
 
 
-def _stuck_clients(state: GroupState) -> list[bool]:
-    """Whether copies of each client were given up since they came no nearer."""
-    return [False] * len(state.clients) if state.stuck is None else state.stuck.tolist()
+def _stuck_clients(state: GroupState) -> BoolArray:
+    """Bool [C]: whether copies of each client were given up since they came no nearer."""
+    nobody = np.zeros(len(state.clients), dtype=np.bool_)
+    return nobody if state.stuck is None else state.stuck.copy()
 
 
 def _waits_for_stuck(state: GroupState, target: IntArray, now: IntArray) -> bool:
     """Whether a task waits for a client whose copies come no nearer."""
-    stuck = np.array(_stuck_clients(state), dtype=np.bool_)
+    stuck = _stuck_clients(state)
     stuck[state.copy_client[state.copy_stalled & ~state.is_caught_up()]] = True
     return bool((stuck[target] & state.stateful & (now != target)).any())
 
@@ -200,7 +200,7 @@ def _first_to_build(state: GroupState, target: IntArray, moving: BoolArray) -> B
     keys, wanted = copy_task * width + state.copy_client, task * width + target[task]
     is_new = ~is_among(wanted, keys)
     is_stalled = is_among(wanted, keys[state.copy_stalled])
-    given_up = is_new & np.array(_stuck_clients(state), dtype=np.bool_)[target[task]]
+    given_up = is_new & _stuck_clients(state)[target[task]]
     caught_up = np.bincount(copy_task[state.is_caught_up()], minlength=len(moving))[task]
     is_stuck = np.zeros(width, dtype=np.bool_)
     is_stuck[target[task[is_stalled]]] = True
