@@ -129,6 +129,7 @@ class StreamsMember:
         self,
         task_offset_sums: Mapping[TaskId, int] | None = None,
         *,
+        gave_up_tasks: bool = False,
         error_code: int = 0,
         owned_partitions: Iterable[TopicPartition] = (),
         owned_generation: int = -1,
@@ -138,6 +139,9 @@ class StreamsMember:
         Args:
             task_offset_sums: sums of the state on this member; active tasks always count as running
                 and standby tasks that are missing as unknown.
+            gave_up_tasks: active tasks count by their sums instead, and not at all without one:
+                what an eager member of Kafka Streams 2.6 or newer writes, which suspends its tasks
+                before it joins. Leaders of version 6 and below take them for standby tasks.
             error_code: `AssignorError.SHUTDOWN_REQUESTED` to stop the whole application (KIP-671).
             owned_partitions: what a cooperative member has not given up; eager members own nothing
                 here. Leaders whose client hides the consumer protocol's field read it.
@@ -153,7 +157,8 @@ class StreamsMember:
         if isinstance(version, Refuse):
             raise MemberRefused(version.why)
         sums = dict.fromkeys(self.held.standby, UNKNOWN_OFFSET_SUM) | dict(task_offset_sums or {})
-        sums |= dict.fromkeys(self.held.active, RUNNING)
+        if not gave_up_tasks:
+            sums |= dict.fromkeys(self.held.active, RUNNING)
         self._unique += 1
         value = Subscription(
             version=version.used,

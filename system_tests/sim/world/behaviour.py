@@ -19,6 +19,7 @@ from probing import (
 )
 
 _KIP_429 = (2, 4, 0)
+_KIP_441 = (2, 6, 0)
 _KIP_568 = (2, 6, 0)
 _KIP_394 = (2, 2, 0)
 _KIP_735 = (3, 0, 0)
@@ -35,6 +36,9 @@ class Behaviour:
         release: the program.
         upgrade_from: the setting.
         cooperative: revokes only what moves (KIP-429); eager members give up everything first.
+        names_given_up_tasks: writes tasks that it gave up in order to join as its former active
+            ones. Since offset sums (KIP-441) eager members of Kafka write where the state of those
+            stands, so that leaders of version 6 and below take them for standby tasks.
         leaves_on_close: says LeaveGroup when it stops; Kafka Streams never does
             (internal.leave.group.on.close), so its members live on until their session ends.
         forces_by_leaving: forces a rebalance by unsubscribing and subscribing (before KIP-568).
@@ -50,6 +54,7 @@ class Behaviour:
     release: Release
     upgrade_from: str | None
     cooperative: bool
+    names_given_up_tasks: bool
     leaves_on_close: bool
     forces_by_leaving: bool
     followup_in_memory: bool
@@ -107,6 +112,7 @@ def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
         release=release,
         upgrade_from=upgrade_from,
         cooperative=protocol is RebalanceProtocol.COOPERATIVE and not release.is_native,
+        names_given_up_tasks=order < _KIP_441 or release.is_native,
         leaves_on_close=release.is_native,
         forces_by_leaving=order < _KIP_568,
         followup_in_memory="KAFKA-9821" in release.open_issues,

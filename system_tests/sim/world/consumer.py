@@ -54,7 +54,10 @@ def join(world: MemberWorld, thread: StreamThread) -> None:
     if not behaviour.cooperative:
         give(world, thread, thread.owned)
     try:
-        value, user_data = streams.subscription(world.disks[thread.process].report(world.now_ms))
+        value, user_data = streams.subscription(
+            world.disks[thread.process].report(world.now_ms),
+            gave_up_tasks=not (behaviour.cooperative or behaviour.names_given_up_tasks),
+        )
     except MemberRefused as error:
         world.fail(thread, str(error))
         return

@@ -71,6 +71,15 @@ def test_what_a_member_holds_is_reported_as_running_and_standbys_as_unknown():
     }
 
 
+def test_tasks_that_were_given_up_count_by_the_state_that_they_left():
+    member = start()
+    member.receive(LINES, answer(), now_ms=0)
+    written = member.subscription({TASKS[0]: 5}, gave_up_tasks=True)[1]
+    said = decode_subscription(written)
+    assert said.prev_tasks == ()
+    assert dict(said.task_offset_sums) == {TASKS[0]: 5}
+
+
 def test_a_task_with_several_partitions_holds_them_all():
     joined = Subtopology(id=0, nodes=("join",), source_topics=("a", "b"))
     identity = MemberIdentity(process_id=UUID(int=1))
