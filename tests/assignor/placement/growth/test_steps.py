@@ -15,7 +15,7 @@ from benchmarks.assign.shapes import after, settled_group
 TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
 # Larger ones take too long; in smaller ones the number of turns of the racks decides.
 TASKS_WITH_RACKS = 1_200
-TASKS_WITH_VALUES = 900
+TASKS_WITH_VALUES, TASKS_WITH_OWN_RACKS = 900, 500
 LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
 
 
@@ -74,3 +74,10 @@ def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
 @pytest.mark.parametrize("feature", ["tag_a_client", "huge_client"])
 def test_a_value_a_client_or_a_huge_client_takes_no_more_steps(feature, shape, standbys):
     assert growth(shape, standbys=standbys, feature=feature, tasks=TASKS_WITH_VALUES) <= GROWTH
+
+
+@pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.parametrize("shape", ["join", "lost", "restart"])
+def test_a_rack_a_client_takes_no_more_steps(shape, standbys):
+    grown = growth(shape, standbys=standbys, feature="rack_a_client", tasks=TASKS_WITH_OWN_RACKS)
+    assert grown <= GROWTH
