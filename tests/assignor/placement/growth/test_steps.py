@@ -81,3 +81,17 @@ def test_a_value_a_client_or_a_huge_client_takes_no_more_steps(feature, shape, s
 def test_a_rack_a_client_takes_no_more_steps(shape, standbys):
     grown = growth(shape, standbys=standbys, feature="rack_a_client", tasks=TASKS_WITH_OWN_RACKS)
     assert grown <= GROWTH
+
+
+def test_standbys_of_a_client_all_on_its_neighbour_take_no_more_steps():
+    small, large = (steps(_on_neighbours(tasks), "high_availability") for tasks in (900, 1_800))
+    assert large / small <= GROWTH
+
+
+def _on_neighbours(tasks):
+    """As Kafka places standbys: a crash would overload one client, whoever crashes."""
+    state = settled_group(tasks, standbys=1, tasks_a_client=10)
+    rows = state.copy_rows()
+    is_standby = rows[:, 1] != state.owner[rows[:, 0]]
+    rows[is_standby, 1] = (state.owner[rows[is_standby, 0]] + 1) % len(state.clients)
+    return state.with_copies(rows)
