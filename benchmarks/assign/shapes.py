@@ -25,10 +25,13 @@ from assignor import AssignmentConfig, GroupState, TaskId, find_strategy
 from benchmarks.rows import at_most, say
 
 SHAPES = ("steady", "join", "leave", "lost", "restart")
-FEATURES = ("plain", "tags", "weights", "min_traffic", "balance_subtopology")
+FEATURES = (
+    *("plain", "tags", "weights", "min_traffic", "balance_subtopology"),
+    *("tag_a_client", "rack_a_client", "huge_client"),
+)
 OURS = ("high_availability", "sticky", "fallback_prior")
 # Features whose largest size is smaller: their steps are those of plain groups and some a copy.
-LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000)
+LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000) | {"rack_a_client": 40_000}
 # These two share all steps with the first strategy.
 LARGEST_OF_OTHERS = 160_000
 MOST_RUNS, LOST_SIZE, LOST_GOAL, PLAIN_SIZE, PLAIN_GOAL = 3, 100_000, 1.0, 2_000_000, 30.0
@@ -44,14 +47,22 @@ END, BEHIND = 1_000_000, 20_000
 
 
 def settled_group(tasks, *, standbys=0, feature="plain", tasks_a_client=TASKS_A_CLIENT):
-    """A group at rest: level, every copy caught up, standbys of a client on all others."""
+    """A group at rest: level, every copy caught up, standbys of a client on all others.
+
+    With `tag_a_client` and `rack_a_client` each client has a value of its own, with `huge_client`
+    the last one has as many threads as all others.
+    """
     rng = np.random.default_rng(7)
     clients = max(2 * RACKS, tasks // tasks_a_client // RACKS * RACKS)
     owner = rng.permutation(np.arange(tasks, dtype=np.int64) % clients)
-    zones = tuple(ZONES[number % RACKS] for number in range(clients))
-    has_racks = feature in ("min_traffic", "balance_subtopology")
-    pairs = [frozenset(ZONES) - {zone} for zone in ZONES]
-    drawn = tuple((pairs[number],) for number in rng.integers(RACKS, size=tasks).tolist())
+    zones = _zones_of(feature, clients)
+    has_racks = feature in ("min_traffic", "balance_subtopology", "rack_a_client")
+    has_tags = feature in ("tags", "tag_a_client")
+    strategy = feature if feature in ("min_traffic", "balance_subtopology") else "min_traffic"
+    strategy = strategy if has_racks else "none"
+    threads = np.ones(clients, dtype=np.int64)
+    threads[-1] = clients - 1 if feature == "huge_client" else 1
+    drawn = _replicas(feature, zones, tasks, rng)
     weights = rng.uniform(0.5, 2.0, size=tasks) * np.where(rng.random(tasks) < 0.01, 10, 1)
     subtopology = np.arange(tasks, dtype=np.int64) * SUBTOPOLOGIES // tasks
     partition = np.arange(tasks) - np.searchsorted(subtopology, subtopology)
@@ -60,7 +71,7 @@ def settled_group(tasks, *, standbys=0, feature="plain", tasks_a_client=TASKS_A_
         stateful=np.ones(tasks, dtype=np.bool_),
         subtopology=subtopology,
         clients=tuple(f"client-{number:06}" for number in range(clients)),
-        threads=np.ones(clients, dtype=np.int64),
+        threads=threads,
         owner=owner,
         copy_start=np.zeros(tasks + 1, dtype=np.int64),
         copy_client=np.zeros(0, dtype=np.int64),
@@ -68,22 +79,37 @@ def settled_group(tasks, *, standbys=0, feature="plain", tasks_a_client=TASKS_A_
         copy_stalled=np.zeros(0, dtype=np.bool_),
         end_offset_sums=np.full(tasks, END, dtype=np.int64),
         racks=zones if has_racks else (None,) * clients,
-        tags=tuple((("zone", zone),) for zone in zones) if feature == "tags" else ((),) * clients,
+        tags=tuple((("zone", zone),) for zone in zones) if has_tags else ((),) * clients,
         config=AssignmentConfig(
             num_standby_replicas=standbys,
-            rack_aware_assignment_tags=("zone",) if feature == "tags" else (),
-            rack_aware_assignment_strategy=feature if has_racks else "none",
+            rack_aware_assignment_tags=("zone",) if has_tags else (),
+            rack_aware_assignment_strategy=strategy,
         ),
         weights=weights if feature == "weights" else None,
         partition_racks=drawn if has_racks else None,
         changelog_racks=drawn if has_racks else None,
     )
     state = _with_places(state, owner, _standbys_of(owner, clients, standbys))
-    if has_racks or feature == "weights":
+    if has_racks or feature in ("weights", "huge_client"):
         # What is level by count is not yet what weights and racks ask for.
         answer = find_strategy("sticky")(state)
         state = _with_places(state, answer.active, answer.standby_table())
     return state
+
+
+def _zones_of(feature, clients):
+    """The zone of each client: one of three, or one of its own."""
+    has_own = feature in ("tag_a_client", "rack_a_client")
+    return tuple(f"zone-{n:06}" if has_own else ZONES[n % RACKS] for n in range(clients))
+
+
+def _replicas(feature, zones, tasks, rng):
+    """The zones of the replicas of each task's one partition."""
+    if feature == "rack_a_client":
+        rows = rng.integers(len(zones), size=(tasks, RACKS)).tolist()
+        return tuple((frozenset(zones[number] for number in row),) for row in rows)
+    pairs = [frozenset(ZONES) - {zone} for zone in ZONES]
+    return tuple((pairs[number],) for number in rng.integers(RACKS, size=tasks).tolist())
 
 
 def _standbys_of(owner, clients, standbys):
@@ -134,7 +160,7 @@ def _with_clients(state, gone, joined):
         rows[rows[:, 1] >= 0],
         owner=number[state.owner],
         clients=(*names, *(f"joined-{one:06}" for one in range(joined))),
-        threads=np.ones(len(both), dtype=np.int64),
+        threads=state.threads[both],
         racks=tuple(state.racks[one] for one in both),
         tags=tuple(state.tags[one] for one in both),
     )

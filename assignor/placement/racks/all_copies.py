@@ -14,6 +14,7 @@ import numpy as np
 from assignor.placement.racks.classes import decode
 from assignor.placement.racks.graph import FORBIDDEN, Transport, solve_transport
 from assignor.placement.racks.kept_places import kept_places
+from assignor.placement.racks.many_racks import has_many_racks
 from assignor.placement.racks.optimise import Pairs, optimize_standbys, rack_costs
 from assignor.placement.racks.traffic import traffic_of
 from assignor.placement.state import BoolArray, GroupState, IntArray
@@ -40,6 +41,8 @@ def optimize_together(
     pairs, warnings = optimize_standbys(state, active, standbys, spread_racks=spread_racks)
     is_known = state.partition_racks is not None and state.changelog_racks is not None
     if state.config.rack_aware_assignment_strategy == "none" or not pairs or not is_known:
+        return active, pairs, warnings
+    if has_many_racks(state.racks, len(pairs)):
         return active, pairs, warnings
     for _ in range(_ROUNDS):
         swapped = None if _is_least(state, pairs) else _swap_slots(state, active, pairs)

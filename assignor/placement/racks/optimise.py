@@ -16,8 +16,14 @@ import numpy as np
 from assignor.placement.racks.bounded import group_arcs, solve_groups
 from assignor.placement.racks.classes import Placement, exchange, lower_bound
 from assignor.placement.racks.kept_places import KeptPlaces, kept_places
+from assignor.placement.racks.many_racks import (
+    exchange_actives,
+    exchange_standbys,
+    has_many_racks,
+    unknown_racks,
+)
 from assignor.placement.racks.standbys import Copies, cells_of, improve
-from assignor.placement.racks.traffic import Traffic, traffic_of
+from assignor.placement.racks.traffic import Traffic, client_racks, traffic_of
 from assignor.placement.state import BoolArray, GroupState, IntArray, RacksByTask
 
 TRAFFIC_COST, NON_OVERLAP_COST = 10, 1
@@ -69,10 +75,13 @@ def optimize_active(
     if state.config.rack_aware_assignment_strategy == "none":
         return active, ()
     tasks = np.arange(len(state.tasks))
-    traffic = traffic_of(state, state.partition_racks, tasks)
-    warnings = missing_racks(state, state.partition_racks, tasks, "source", traffic.unknown)
-    if state.partition_racks is None or not _has_choice(state):
+    racks = state.partition_racks
+    unknown = unknown_racks(racks, tasks)
+    warnings = missing_racks(state, racks, tasks, "source", unknown)
+    if racks is None or not _has_choice(state):
         return active, warnings
+    is_large = has_many_racks(state.racks, len(tasks))
+    traffic = None if is_large else traffic_of(state, racks, tasks)
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     may_move = has_rack[active] if among is None else has_rack[active] & among
     placed, kept = active.copy(), kept_places(state, active, under_way)
@@ -81,7 +90,11 @@ def optimize_active(
         if not len(tasks):
             continue
         costs = rack_costs(state) if is_stateful else (len(tasks) + 1, 1)
-        placed[tasks] = _best(state, active, tasks, traffic, costs, kept=kept)
+        if traffic is None:
+            part = kept.part(tasks, np.ones(len(has_rack), dtype=np.bool_))
+            placed[tasks] = exchange_actives(state, active, tasks, racks, kept=part, costs=costs)
+        else:
+            placed[tasks] = _best(state, active, tasks, traffic, costs, kept=kept)
     return placed, warnings
 
 
@@ -181,16 +194,42 @@ def optimize_standbys(
         return pairs, ()
     table = np.array(pairs, dtype=np.int64)
     tasks = np.unique(table[:, 0])
-    unknown = traffic_of(state, state.changelog_racks, tasks).unknown
+    unknown = unknown_racks(state.changelog_racks, tasks)
     warnings = missing_racks(state, state.changelog_racks, tasks, "changelog", unknown)
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     if state.changelog_racks is None or not _has_choice(state):
         return pairs, warnings
     may_move = has_rack[table[:, 1]] & (True if among is None else among[table[:, 0]])
     task, client = table[may_move].T
+    fixed: dict[int, list[int]] = {}
+    for held, at in table[~may_move].tolist():
+        fixed.setdefault(held, []).append(at)
+    others = [[int(active[held]), *fixed.get(held, ())] for held in task.tolist()]
+    placed = _cheaper(state, active, (task, client), others, spread_racks=spread_racks)
+    moved = zip(task.tolist(), placed.tolist(), strict=True)
+    stayed = [pair for pair, moves in zip(pairs, may_move.tolist(), strict=True) if not moves]
+    return tuple(sorted([*moved, *stayed])), warnings
+
+
+def _cheaper(
+    state: GroupState,
+    active: IntArray,
+    standbys: tuple[IntArray, IntArray],
+    others: list[list[int]],
+    *,
+    spread_racks: bool,
+) -> IntArray:
+    """Clients for standbys that may move, with other clients that hold their tasks; int [P]."""
+    task, client = standbys
     traffic_cost, overlap = rack_costs(state)
+    racks, rack_of = client_racks(state)
+    cell_of, values = cells_of(state, rack_of, spread_racks=spread_racks)
+    if has_many_racks(racks, len(task)):
+        rows = [tuple(row) for row in values[cell_of].tolist()]
+        costs = (traffic_cost, overlap)
+        return exchange_standbys(state, task, client, others=others, values_of=rows, costs=costs)
     traffic = traffic_of(state, state.changelog_racks, task)
-    cell_of, values = cells_of(state, traffic.rack_of, spread_racks=spread_racks)
+    has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     copies = Copies(
         task=task,
         weight=traffic_cost * traffic.weight[traffic.class_of],
@@ -203,14 +242,7 @@ def optimize_standbys(
         states=_standby_states(state, active),
         can_hold=has_rack & (np.bincount(client, minlength=len(has_rack)) > 0),
     )
-    fixed: dict[int, list[int]] = {}
-    for held, at in table[~may_move].tolist():
-        fixed.setdefault(held, []).append(at)
-    others = [[int(active[held]), *fixed.get(held, ())] for held in task.tolist()]
-    placed = improve(copies, client, others)
-    moved = zip(task.tolist(), placed.tolist(), strict=True)
-    stayed = [pair for pair, moves in zip(pairs, may_move.tolist(), strict=True) if not moves]
-    return tuple(sorted([*moved, *stayed])), warnings
+    return improve(copies, client, others)
 
 
 def _standby_states(state: GroupState, active: IntArray) -> IntArray:

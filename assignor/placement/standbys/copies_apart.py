@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assignor.placement.standbys.cell_sets import BestCells, Cells, ManyCells, NextCells
 from assignor.placement.state import BoolArray, GroupState, IntArray
 
 # Where no key tells clients apart all of them are in this cell.
 ONE_CELL = frozenset({0})
-# Copies that are looked ahead, and cells beyond which only the next one is.
+# Copies that are looked ahead; cells beyond which only the next one is, and no task lists them.
 _AHEAD, _MANY_CELLS = 3, 64
+# Answers of `look` beyond which only the next copy is: many copies on many values never repeat.
+_MOST_AHEAD = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,6 +37,7 @@ class Spread:
         memo: answers of `look`.
         memo_moves: answers of `successors`.
         memo_clients: bool [C] of the usable clients of some cells.
+        many: the cells where they are too many to be listed for each task, else None.
     """
 
     keys: tuple[str | None, ...]
@@ -48,6 +52,7 @@ class Spread:
     memo: dict[tuple[tuple[int, ...], int], tuple[int, frozenset[int]]]
     memo_moves: dict[tuple[tuple[int, ...], int, int], frozenset[int]]
     memo_clients: dict[frozenset[int], BoolArray]
+    many: ManyCells | None
 
     @classmethod
     def of(cls, state: GroupState) -> "Spread":
@@ -82,6 +87,8 @@ class Spread:
         for client, cell in enumerate(cells):
             if usable[client]:
                 members[cell].append(client)
+        sizes = tuple(len(part) for part in members)
+        is_large = bool(weights) and len(names) > _MANY_CELLS
         return cls(
             keys=tuple(named),
             codes=table,
@@ -89,12 +96,13 @@ class Spread:
             weights=tuple(weights),
             cells=tuple(cells),
             cell_codes=np.array(names, dtype=np.int64).reshape(len(names), len(codes)).T,
-            sizes=tuple(len(part) for part in members),
+            sizes=sizes,
             usable=tuple(usable.tolist()),
             first_in_cell=tuple(tuple(part[:8]) for part in members),
             memo={},
             memo_moves={},
             memo_clients={},
+            many=ManyCells.of(tuple(names), sizes, tuple(weights)) if is_large else None,
         )
 
     @property
@@ -107,7 +115,9 @@ class Spread:
 
         Any order of the same copies adds the same, so what one call places the next one keeps.
         """
-        left = min(left, _AHEAD if len(self.sizes) <= _MANY_CELLS else 1)
+        # Of one key each new value is worth the same: nothing is to be seen ahead.
+        is_short = len(self.weights) < 2 or len(self.memo) > _MOST_AHEAD  # noqa: PLR2004 see above
+        left = min(left, 1 if is_short or self.many is not None else _AHEAD)
         key = (tuple(sorted(cells)), left)
         if key in self.memo:
             return self.memo[key]
@@ -124,7 +134,7 @@ class Spread:
         self.memo[key] = answer
         return answer
 
-    def best_for(self, holders: Sequence[int], left: int = 1) -> frozenset[int]:
+    def best_for(self, holders: Sequence[int], left: int = 1) -> Cells:
         """The cells that lead to the greatest spread of a task which `holders` have.
 
         Args:
@@ -133,7 +143,10 @@ class Spread:
         """
         if not self.distinct:
             return ONE_CELL
-        return self.look(tuple(self.cells[c] for c in holders if self.usable[c]), left)[1]
+        cells = [self.cells[c] for c in holders if self.usable[c]]
+        if self.many is not None:
+            return BestCells.of(self.many, cells)
+        return self.look(tuple(cells), left)[1]
 
     def fits(self, holders: Sequence[int], has_room: BoolArray, left: int = 1) -> BoolArray:
         """Bool [C]: clients that add most to the spread, and of those the ones with room if any.
@@ -151,12 +164,20 @@ class Spread:
         roomy: BoolArray = able & has_room
         return roomy if roomy.any() else able
 
-    def _clients_in(self, cells: frozenset[int]) -> BoolArray:
+    def _clients_in(self, cells: Cells) -> BoolArray:
         """Bool [C]: usable clients of these cells; with one cell for all, every usable client."""
-        if cells not in self.memo_clients:
+        if isinstance(cells, BestCells):
+            fits = np.array(self.usable, dtype=np.bool_)
+            gain = np.zeros(len(fits), dtype=np.int64)
+            for code, weight, taken in zip(self.codes, self.weights, cells.taken, strict=True):
+                gain += weight * ~np.isin(code, list(taken))
+            fits &= gain == cells.most
+            return fits
+        listed = ONE_CELL if not isinstance(cells, frozenset) else cells
+        if listed not in self.memo_clients:
             usable = np.array(self.usable, dtype=np.bool_)
-            self.memo_clients[cells] = usable & np.isin(self.cells, list(cells))
-        return self.memo_clients[cells]
+            self.memo_clients[listed] = usable & np.isin(self.cells, list(listed))
+        return self.memo_clients[listed]
 
     def keep(self, candidates: Sequence[int], active: int, wanted: int) -> list[int]:
         """Those of the candidates, in order, that leave the greatest spread within reach."""
@@ -170,18 +191,31 @@ class Spread:
                 holders.append(fitting[0])
                 continue
             # A new copy will go there: what else stays is judged beside it.
-            newcomers = self.first_in_cell[min(best)] if best else ()
+            first = _first(best)
+            newcomers = self.first_in_cell[first] if first >= 0 else ()
             holders += [c for c in newcomers if c not in holders][:1]
         return kept
 
     def allowed(self, active: IntArray, client: IntArray) -> BoolArray:
         """Bool [N]: whether a copy beside an active one is the best that one standby can be."""
+        if self.many is not None:
+            return self._adds_most(self.many, active, client)
         cells = range(len(self.sizes))
         best = [self.look((cell,), 1)[1] for cell in cells]
         table = np.array([[cell in row for cell in cells] for row in best], dtype=np.bool_)
         number = np.array(self.cells, dtype=np.int64)
         found: BoolArray = table[number[active], number[client]]
         return found
+
+    def _adds_most(self, many: ManyCells, active: IntArray, client: IntArray) -> BoolArray:
+        """As `allowed`, without a table of all pairs of cells."""
+        most = [many.most(many.values((cell,)))[0] for cell in range(len(self.sizes))]
+        gain = np.zeros(len(client), dtype=np.int64)
+        for code, weight in zip(self.codes, self.weights, strict=True):
+            gain += weight * (code[active] != code[client])
+        cells, usable = np.array(self.cells), np.array(self.usable)
+        fits: BoolArray = (gain == np.array(most)[cells[active]]) & usable[client]
+        return fits
 
     def may_replace(self, holders: Sequence[int], old: int, new: int, left: int = 0) -> bool:
         """Whether the copy on `old` may move to `new` without fewer different values.
@@ -194,8 +228,11 @@ class Spread:
         """
         return self.cells[new] in self.successors(holders, old, left)
 
-    def successors(self, holders: Sequence[int], old: int, left: int = 0) -> frozenset[int]:
+    def successors(self, holders: Sequence[int], old: int, left: int = 0) -> Cells:
         """The cells that the copy on `old` may move to, as `may_replace` asks."""
+        if self.many is not None:
+            held = [self.cells[c] for c in holders if c != old]
+            return NextCells.of(self.many, held, self.cells[old], left)
         others = tuple(sorted([self.cells[c] for c in holders if c != old]))
         here = self.cells[old]
         key = (others, here, left)
@@ -220,3 +257,10 @@ class Spread:
         for code, weight in zip(self.cell_codes, self.weights, strict=True):
             have += weight * len(set(code[able].tolist()))
         return have + self.look(tuple(able), left)[0]
+
+
+def _first(cells: Cells) -> int:
+    """The first of some cells, or -1 for none."""
+    if isinstance(cells, BestCells):
+        return cells.many.first(cells)
+    return min(cells, default=-1) if isinstance(cells, frozenset) else -1

@@ -8,7 +8,7 @@ nothing more is restored.
 
 from collections import deque
 
-from assignor.placement.standbys.new_copies import Board
+from assignor.placement.standbys.scratchpad import Board
 
 # Beyond so many clients or new copies nothing is handed on: a search looks at each pair of them.
 _MOST_CLIENTS, _MOST_COPIES = 64, 600

@@ -6,7 +6,9 @@ the limit, some of the copies that it would take over go to others. A copy matte
 active client crashes; so each move mends one crash and spoils no other, and this ends.
 """
 
-from collections.abc import Sequence
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,6 +75,8 @@ class _Board:
         ends: end offset sums.
         crashes: what is known of each crash; forgotten when a copy of its tasks moves.
         limits: threads of a crashed client -> most tasks a thread that its crash may bring.
+        ranked: (stateful actives a thread, client) of all that can hold tasks, ascending.
+        others: task -> clients with a reported copy of it.
     """
 
     active: list[int]
@@ -88,6 +92,8 @@ class _Board:
     ends: list[int]
     crashes: dict[int, "_Crash"]
     limits: dict[int, float]
+    ranked: list[tuple[float, int]]
+    others: dict[int, list[int]]
 
     @classmethod
     def of(cls, state: GroupState, active: IntArray, standbys: Standbys) -> "_Board":
@@ -104,27 +110,35 @@ class _Board:
             held[client].add(task)
         actives = np.bincount(active, minlength=clients)
         bands = thread_bands(capacity, len(active) + len(standbys.task), actives)
-        places = zip(state.copy_task().tolist(), state.copy_client.tolist(), strict=True)
+        places = list(zip(state.copy_task().tolist(), state.copy_client.tolist(), strict=True))
+        others: dict[int, list[int]] = {}
+        for task, client in places:
+            others.setdefault(task, []).append(client)
+        runs = np.bincount(active[state.stateful], minlength=clients).tolist()
+        threads = capacity.tolist()
         return cls(
             active=where,
             tasks_of=tasks_of,
             holders=holders,
             held=held,
             copies=frozenset(places),
-            capacity=capacity.tolist(),
-            runs=np.bincount(active[state.stateful], minlength=clients).tolist(),
+            capacity=threads,
+            runs=runs,
             load=[own + len(mine) for own, mine in zip(actives.tolist(), held, strict=True)],
             low=bands.low.tolist(),
             high=bands.high.tolist(),
             ends=state.end_offset_sums.tolist(),
             crashes={},
             limits={},
+            ranked=sorted((runs[c] / n, c) for c, n in enumerate(threads) if n),
+            others=others,
         )
 
     def crash(self, client: int) -> "_Crash":
         """What a crash of the client would bring."""
         if client not in self.crashes:
-            load = list(self.runs)
+            # Clients that take nothing over have what they run.
+            load = _Load(self.runs)
             taken: dict[int, list[int]] = {}
             for task in self.tasks_of.get(client, ()):
                 heirs = [c for c in self.holders[task] if self.capacity[c]]
@@ -138,7 +152,11 @@ class _Board:
             threads = self.capacity[client]
             if threads not in self.limits:
                 self.limits[threads] = self._limit(client)
-            self.crashes[client] = _Crash(client, load, taken, self.limits[threads])
+            raised = sorted((n / self.capacity[c], c) for c, n in load.items())
+            is_wide = 4 * len(load) > len(self.ranked)
+            ranked = [one for one in self.ranked if one[1] not in load] if is_wide else self.ranked
+            limit = self.limits[threads]
+            self.crashes[client] = _Crash(client, load, taken, limit, raised, ranked)
         return self.crashes[client]
 
     def _limit(self, crashed: int) -> float:
@@ -167,63 +185,107 @@ class _Board:
         self.crashes.pop(self.active[task], None)
 
 
+class _Load(dict[int, int]):
+    """Tasks of each client; what is not set is what it runs."""
+
+    def __init__(self, runs: Sequence[int]) -> None:
+        """Everyone has what it runs."""
+        self.runs = runs
+
+    def __missing__(self, client: int) -> int:
+        """What the client runs."""
+        return self.runs[client]
+
+
 class _Crash(NamedTuple):
-    """One client is gone: load of each client then, the tasks each takes over, and the limit."""
+    """One client is gone: load of each client then, the tasks each takes over, and the limit.
+
+    `raised` are the clients of `load`, `ranked` those of the board and perhaps without them; (tasks
+    a thread, client), ascending.
+    """
 
     client: int
-    load: list[int]
+    load: _Load
     taken: dict[int, list[int]]
     limit: float
+    raised: list[tuple[float, int]]
+    ranked: list[tuple[float, int]]
 
 
 def _mend(board: _Board, crashed: int) -> None:
     """Move copies of the crashed client's tasks until no survivor that can be helped is over."""
     while True:
         crash = board.crash(crashed)
-        over = [c for c, n in enumerate(board.capacity) if n and crash.load[c] / n > crash.limit]
-        if not sum(_relieve(board, crash, client) for client in over if client in crash.taken):
+        heirs = [(c, board.capacity[c]) for c in sorted(crash.taken)]
+        over = [c for c, n in heirs if crash.load[c] / n > crash.limit]
+        if not sum(_relieve(board, crash, client) for client in over):
             return
 
 
 def _relieve(board: _Board, crash: _Crash, client: int) -> int:
     """Copies leave the client until it is below the limit, or none can; returns how many left."""
     moved = 0
-    open_to = [c for c in range(len(board.load)) if c not in (crash.client, client)]
     ways: list[tuple[bool, int, int]] = []
     for task in crash.taken[client]:
-        is_new = all((task, c) not in board.copies or c == client for c in open_to)
+        is_new = all(c in (crash.client, client) for c in board.others.get(task, ()))
         ways.append((is_new, board.ends[task], task))
     for _, _, task in sorted(ways):
         if crash.load[client] / board.capacity[client] <= crash.limit:
             break
-        able = [c for c in open_to if c not in board.holders[task] and board.can_take(crash, c)]
-        new = _place(board, crash, task, client, able)
+        new = _place(board, crash, task, client)
         if new is not None:
-            crash.load[client] -= 1
-            crash.load[new] += 1
+            _count(board, crash, client, -1)
+            _count(board, crash, new, 1)
             moved += 1
     return moved
 
 
-def _place(board: _Board, crash: _Crash, task: int, client: int, able: Sequence[int]) -> int | None:
+def _count(board: _Board, crash: _Crash, client: int, change: int) -> None:
+    """One task more or less on a client after the crash."""
+    threads = board.capacity[client]
+    if client in crash.load:
+        del crash.raised[bisect_left(crash.raised, (crash.load[client] / threads, client))]
+    crash.load[client] += change
+    insort(crash.raised, (crash.load[client] / threads, client))
+
+
+def _place(board: _Board, crash: _Crash, task: int, client: int) -> int | None:
     """Where a copy goes: to a client with room, or to one that gives another in exchange."""
-
-    def order(other: int) -> tuple[bool, float, int]:
-        is_new = (task, other) not in board.copies
-        return is_new, crash.load[other] / board.capacity[other], other
-
-    ordered = sorted(able, key=order)
-    for new in ordered:
-        if board.load[client] > board.low[client] and board.load[new] < board.high[new]:
+    asked: list[int] = []
+    gives = board.load[client] > board.low[client]
+    for new in _able(board, crash, task, client):
+        if gives and board.load[new] < board.high[new]:
             board.move(task, client, new)
             return new
-    for new in ordered[:_TRIES]:
+        if len(asked) < _TRIES:
+            asked.append(new)
+        elif not gives:
+            break
+    for new in asked:
         back = _given_back(board, crash, client, new)
         if back is not None:
             board.move(task, client, new)
             board.move(back, new, client)
             return new
     return None
+
+
+def _able(board: _Board, crash: _Crash, task: int, client: int) -> Iterator[int]:
+    """Clients that may take a copy over: those with state of it first, then the least loaded."""
+    held_by, load = board.holders[task], crash.load
+
+    def is_able(other: int) -> bool:
+        is_other = other not in (crash.client, client) and other not in held_by
+        return is_other and board.can_take(crash, other)
+
+    there = [c for c in dict.fromkeys(board.others.get(task, ())) if is_able(c)]
+    yield from sorted(there, key=lambda c: (load[c] / board.capacity[c], c))
+    same = (entry for entry in crash.ranked if entry[1] not in load)
+    for each, other in heapq.merge(crash.raised, same):
+        if each > crash.limit:
+            return
+        if (task, other) not in board.copies and is_able(other):
+            yield other
 
 
 def _given_back(board: _Board, crash: _Crash, client: int, new: int) -> int | None:

@@ -18,7 +18,8 @@ from assignor.placement.bands import quotas
 from assignor.placement.standbys.copies_apart import Spread
 from assignor.placement.standbys.copy_chains import hand_on
 from assignor.placement.standbys.free_room import Takers
-from assignor.placement.standbys.new_copies import Board, fill_standbys
+from assignor.placement.standbys.new_copies import fill_standbys
+from assignor.placement.standbys.scratchpad import Board
 from assignor.placement.state import GroupState, IntArray
 
 # Clients with room that are looked at for a copy that has to go.

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from assignor.placement.standbys.cell_sets import Cells, around
 from assignor.placement.state import NOBODY
 
 
@@ -17,12 +18,16 @@ class Takers:
 
     Attributes:
         room: copies that each client may take; kept by whoever moves copies, never raised from 0.
+        cells: the cell of each client.
         by_cell: cell -> its clients with room in descending order; full ones leave when met.
+        by_list: the same for cells that are too many to be looked at one by one.
         count: clients with room.
     """
 
     room: Sequence[int]
+    cells: Sequence[int]
     by_cell: dict[int, list[int]]
+    by_list: dict[Cells, list[int]]
     count: int
 
     @classmethod
@@ -32,27 +37,39 @@ class Takers:
         clients = [client for client, left in enumerate(room) if left > 0]
         for client in reversed(clients):
             by_cell.setdefault(cells[client], []).append(client)
-        return cls(room, by_cell, len(clients))
+        return cls(room, cells, by_cell, {}, len(clients))
 
     def filled(self, client: int) -> None:
         """Count a client out if the copy that it took was its last."""
         self.count -= self.room[client] == 0
 
-    def first(self, cells: frozenset[int], most: int) -> Iterator[int]:
+    def first(self, cells: Cells, most: int) -> Iterator[int]:
         """The first clients of these cells with room, ascending, at most so many."""
-        parts = [self._open(cell, most) for cell in cells if self.by_cell.get(cell)]
-        return iter(parts[0]) if len(parts) == 1 else islice(heapq.merge(*parts), most)
+        listed = around(cells)
+        if listed is cells and isinstance(cells, frozenset):
+            parts = [
+                self._open(self.by_cell[cell], most) for cell in cells if self.by_cell.get(cell)
+            ]
+            return iter(parts[0]) if len(parts) == 1 else islice(heapq.merge(*parts), most)
+        if listed not in self.by_list:
+            rows = reversed(list(zip(self.room, self.cells, strict=True)))
+            last = len(self.room) - 1
+            self.by_list[listed] = [
+                last - n for n, (left, cell) in enumerate(rows) if left > 0 and cell in listed
+            ]
+        return iter(self._open(self.by_list[listed], most, cells))
 
-    def _open(self, cell: int, most: int) -> list[int]:
-        clients = self.by_cell[cell]
+    def _open(self, clients: list[int], most: int, cells: Cells | None = None) -> list[int]:
+        """The last of these clients with room, of these cells only if given; full ones go."""
         found: list[int] = []
         place = len(clients) - 1
         while place >= 0 and len(found) < most:
-            if self.room[clients[place]] > 0:
-                found.append(clients[place])
-            else:
-                # Near the end, for all before it were found just now: little is moved.
+            client = clients[place]
+            if self.room[client] <= 0:
+                # Near the end, for nearly all before it were found just now: little is moved.
                 del clients[place]
+            elif cells is None or self.cells[client] in cells:
+                found.append(client)
             place -= 1
         return found
 
@@ -65,32 +82,34 @@ class Roomiest:
         room: copies that each client may take; kept by whoever moves copies, never raised.
         capacity: threads.
         cells: the cell of each client.
-        heaps: cells -> (-room a thread, client) of their usable clients; lazily brought up to date.
+        heaps: cells -> (-room a thread, client) of their usable clients, and of some others where
+            cells are many; lazily brought up to date.
     """
 
     room: Sequence[int]
     capacity: Sequence[int]
     cells: Sequence[int]
-    heaps: dict[frozenset[int], list[tuple[float, int]]]
+    heaps: dict[Cells, list[tuple[float, int]]]
 
-    def first(self, cells: frozenset[int], without: Sequence[int]) -> int:
+    def first(self, cells: Cells, without: Sequence[int]) -> int:
         """The client of these cells with most room a thread, then the first; or NOBODY."""
-        if cells not in self.heaps:
+        listed = around(cells)
+        if listed not in self.heaps:
             rows = zip(self.room, self.capacity, self.cells, strict=True)
             # Sorted, so it is a heap.
-            self.heaps[cells] = sorted(
+            self.heaps[listed] = sorted(
                 (-left / threads, client)
                 for client, (left, threads, cell) in enumerate(rows)
-                if threads > 0 and cell in cells
+                if threads > 0 and cell in listed
             )
-        heap, found = self.heaps[cells], NOBODY
+        heap, found = self.heaps[listed], NOBODY
         passed = []
         while heap and found == NOBODY:
             key, client = heap[0]
             now = -self.room[client] / self.capacity[client]
             if now != key:
                 heapq.heapreplace(heap, (now, client))
-            elif client in without:
+            elif client in without or self.cells[client] not in cells:
                 passed.append(heapq.heappop(heap))
             else:
                 found = client

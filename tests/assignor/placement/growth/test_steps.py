@@ -15,6 +15,7 @@ from benchmarks.assign.shapes import after, settled_group
 TASKS, TASKS_A_CLIENT, GROWTH = 2_500, 3, 2.3
 # Larger ones take too long; in smaller ones the number of turns of the racks decides.
 TASKS_WITH_RACKS = 1_200
+TASKS_WITH_VALUES, TASKS_WITH_OWN_RACKS = 900, 500
 LOOKS = ("flatnonzero", "lexsort", "argsort", "unique", "isin", "bincount")
 
 
@@ -66,3 +67,31 @@ def growth(shape, *, strategy="high_availability", tasks=TASKS, **kind):
 def test_twice_the_group_takes_twice_the_steps(shape, standbys, feature):
     tasks = TASKS_WITH_RACKS if feature == "min_traffic" else TASKS
     assert growth(shape, standbys=standbys, feature=feature, tasks=tasks) <= GROWTH
+
+
+@pytest.mark.parametrize("standbys", [1, 2])
+@pytest.mark.parametrize("shape", ["join", "lost", "restart"])
+@pytest.mark.parametrize("feature", ["tag_a_client", "huge_client"])
+def test_a_value_a_client_or_a_huge_client_takes_no_more_steps(feature, shape, standbys):
+    assert growth(shape, standbys=standbys, feature=feature, tasks=TASKS_WITH_VALUES) <= GROWTH
+
+
+@pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.parametrize("shape", ["join", "lost", "restart"])
+def test_a_rack_a_client_takes_no_more_steps(shape, standbys):
+    grown = growth(shape, standbys=standbys, feature="rack_a_client", tasks=TASKS_WITH_OWN_RACKS)
+    assert grown <= GROWTH
+
+
+def test_standbys_of_a_client_all_on_its_neighbour_take_no_more_steps():
+    small, large = (steps(_on_neighbours(tasks), "high_availability") for tasks in (900, 1_800))
+    assert large / small <= GROWTH
+
+
+def _on_neighbours(tasks):
+    """As Kafka places standbys: a crash would overload one client, whoever crashes."""
+    state = settled_group(tasks, standbys=1, tasks_a_client=10)
+    rows = state.copy_rows()
+    is_standby = rows[:, 1] != state.owner[rows[:, 0]]
+    rows[is_standby, 1] = (state.owner[rows[is_standby, 0]] + 1) % len(state.clients)
+    return state.with_copies(rows)

@@ -9,7 +9,8 @@ from assignor import AssignmentConfig, ClientInput, group_state, high_availabili
 from assignor.placement import LAG_RUNNING
 from assignor.placement.standbys.copies_apart import Spread
 from assignor.placement.standbys.final_copies import target_standbys
-from assignor.placement.standbys.new_copies import Board, fill_standbys
+from assignor.placement.standbys.new_copies import fill_standbys
+from assignor.placement.standbys.scratchpad import Board
 from encoding import TaskId
 
 

@@ -1,0 +1,126 @@
+"""Scratchpad of one call: standbys while they are being placed."""
+
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from assignor.placement.standbys.cell_sets import Cells
+from assignor.placement.standbys.copies_apart import ONE_CELL, Spread
+from assignor.placement.standbys.free_room import Roomiest
+from assignor.placement.state import BoolArray, GroupState, IntArray
+
+
+@dataclass(slots=True, kw_only=True)
+class Board:
+    """Scratchpad of one call: who holds which standbys, and who has room.
+
+    Attributes:
+        active: the client of each task.
+        holders: task -> clients of its standbys; every stateful task has an entry.
+        others: task -> clients with a reported copy that is not used.
+        room: copies that each client may take; below 0 where it has too many.
+        capacity: threads.
+        pairs: (active client, standby client) -> tasks that they share.
+        fresh: client -> tasks whose new copies it got in this call.
+        wanted: standbys of a task.
+        spread: what keeps the copies of a task apart.
+    """
+
+    active: list[int]
+    holders: dict[int, set[int]]
+    others: dict[int, list[int]]
+    room: list[int]
+    capacity: list[int]
+    pairs: dict[tuple[int, int], int]
+    fresh: dict[int, dict[int, None]] = field(default_factory=dict)
+    wanted: int
+    spread: Spread
+
+    @classmethod
+    def of(
+        cls,
+        state: GroupState,
+        target: IntArray,
+        *,
+        wanted: int,
+        kept: tuple[IntArray, IntArray],
+        candidates: tuple[IntArray, IntArray],
+        spread: Spread,
+    ) -> "Board":
+        """A board with the kept copies on it; `candidates` are all that could be kept."""
+        holders: dict[int, set[int]] = {t: set() for t in np.flatnonzero(state.stateful).tolist()}
+        for task, client in zip(kept[0].tolist(), kept[1].tolist(), strict=True):
+            holders[task].add(client)
+        width = len(state.clients)
+        shared, counts = np.unique(target[kept[0]] * width + kept[1], return_counts=True)
+        keys = zip((shared // width).tolist(), (shared % width).tolist(), strict=True)
+        others: dict[int, list[int]] = {}
+        for task, client in zip(*(column.tolist() for column in candidates), strict=True):
+            if client not in holders[task]:
+                others.setdefault(task, []).append(client)
+        return cls(
+            active=target.tolist(),
+            holders=holders,
+            others=others,
+            room=[0] * width,
+            capacity=state.capacity().tolist(),
+            pairs=dict(zip(keys, counts.tolist(), strict=True)),
+            wanted=wanted,
+            spread=spread,
+        )
+
+    def add(self, task: int, client: int) -> None:
+        """Put a copy on a client."""
+        self.holders[task].add(client)
+        self.room[client] -= 1
+        pair = (self.active[task], client)
+        self.pairs[pair] = self.pairs.get(pair, 0) + 1
+
+    def drop(self, task: int, client: int) -> None:
+        """Take a copy from a client."""
+        self.holders[task].remove(client)
+        self.room[client] += 1
+        self.pairs[self.active[task], client] -= 1
+
+    def can_hold(self, task: int, client: int) -> bool:
+        """Whether the client has no copy of the task yet."""
+        return client != self.active[task] and client not in self.holders[task]
+
+    def copies(self) -> tuple[IntArray, IntArray]:
+        """Task and client of all standbys, by ascending task; int [P] both."""
+        sizes = np.fromiter(map(len, self.holders.values()), np.int64, len(self.holders))
+        clients = chain.from_iterable(self.holders.values())
+        tasks = np.fromiter(self.holders, np.int64, len(sizes))
+        return np.repeat(tasks, sizes), np.fromiter(clients, np.int64, int(sizes.sum()))
+
+    def places(self, task: int) -> list[int]:
+        """The clients of a task, the active one first."""
+        return [self.active[task], *self.holders[task]]
+
+    def roomiest(self) -> Roomiest:
+        """Clients by room a thread."""
+        return Roomiest(self.room, self.capacity, self.spread.cells, {})
+
+    def best_cells(self, task: int) -> Cells:
+        """The cells in which one more copy of the task spreads it most."""
+        left = self.wanted - len(self.holders[task])
+        return self.spread.best_for(self.places(task), left)
+
+    def fits(self, task: int, has_room: BoolArray) -> BoolArray:
+        """Bool [C]: the clients that the spread of the task asks for, with room if there are."""
+        held_by = self.holders[task]
+        left = self.wanted - len(held_by)
+        return self.spread.fits([self.active[task], *held_by], has_room, left)
+
+    def may_replace(self, task: int, old: int, new: int) -> bool:
+        """Whether the copies stay as far apart when the one on `old` moves to `new`."""
+        return self.spread.cells[new] in self.successors(task, old)
+
+    def successors(self, task: int, old: int) -> Cells:
+        """The cells in which the copy on `old` would be as far from the others."""
+        if not self.spread.is_needed:
+            return ONE_CELL
+        held_by = self.holders[task]
+        left = self.wanted - len(held_by)
+        return self.spread.successors([self.active[task], *held_by], old, left)

@@ -1,0 +1,58 @@
+"""Exchanges of two where racks are many: nearly the optimum, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+from assignor import TaskAssignment, find_strategy
+from assignor.placement.final_places import targets, with_rack_costs
+from assignor.placement.racks import many_racks
+from benchmarks.assign.shapes import after, settled_group
+
+TASKS, TASKS_A_CLIENT = 240, 8
+
+
+@pytest.fixture(params=[0, 1])
+def group(request):
+    kind = {"tasks_a_client": TASKS_A_CLIENT, "feature": "rack_a_client"}
+    state = after("restart", settled_group(TASKS, standbys=request.param, **kind))
+    return with_rack_costs(state, traffic=10, non_overlap=1)
+
+
+def placed(state, few):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many_racks, "_FEW_PLACES", few)
+        active, standbys = targets(state)
+    pairs = zip(standbys.task.tolist(), standbys.client.tolist(), strict=True)
+    return TaskAssignment(active=active, standbys=tuple(pairs))
+
+
+def crossed(state, pairs):
+    """Partitions that are read from another rack."""
+    return sum(state.racks[client] not in state.partition_racks[task][0] for task, client in pairs)
+
+
+def test_exchanges_of_two_come_near_the_optimum(group):
+    exact, ours = placed(group, few=10**9), placed(group, few=0)
+    for kind in ("active", "standbys"):
+        least, found = (
+            crossed(group, enumerate(one.active.tolist()) if kind == "active" else one.standbys)
+            for one in (exact, ours)
+        )
+        assert found <= least + 0.05 * TASKS
+
+
+def test_clients_keep_their_counts_and_copies_stay_in_other_racks(group):
+    exact, ours = placed(group, few=10**9), placed(group, few=0)
+    width = len(group.clients)
+    counts = (np.bincount(one.active, minlength=width).tolist() for one in (exact, ours))
+    assert len(set(map(tuple, counts))) == 1
+    assert len(set(ours.standbys)) == len(exact.standbys)
+    assert all(group.racks[c] != group.racks[ours.active[t]] for t, c in ours.standbys)
+
+
+def test_a_group_at_rest_stays_there(monkeypatch):
+    monkeypatch.setattr(many_racks, "_FEW_PLACES", 0)
+    kind = {"tasks_a_client": TASKS_A_CLIENT, "feature": "rack_a_client"}
+    state = settled_group(TASKS, standbys=1, **kind)
+    answer = find_strategy("sticky")(state)
+    assert answer.active.tolist() == state.owner.tolist()
