@@ -12,7 +12,14 @@ from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
-from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state, work_of
+from assignor.placement import (
+    ClientInput,
+    GroupState,
+    TaskAssignment,
+    group_state,
+    least_lags,
+    work_of,
+)
 from assignor.problems.schedule import Schedule, read_schedule
 from assignor.problems.values import (
     CLIENT_KEYS,
@@ -63,7 +70,7 @@ class Problem:
 
 @dataclass(slots=True)
 class LagMemory:
-    """The lags of the last problem, by client and task: what a leader remembers of its group.
+    """The least lags up to the last problem, by client and task: what a leader remembers.
 
     Only the problem read last is kept: a stream of rounds of one group has them one after another.
     Problems without a name are of groups that have nothing to do with each other.
@@ -76,10 +83,10 @@ class LagMemory:
         """Lags at the rebalance before, where the problem of that name was read last."""
         return self.lags if name and name == self.name else {}
 
-    def remember(self, name: str, clients: Sequence[ClientInput]) -> None:
-        """Keep what the clients report now."""
+    def remember(self, name: str, clients: Sequence[ClientInput], limit: int) -> None:
+        """Keep what the clients report now; `limit` is the acceptable recovery lag."""
         self.name = name
-        self.lags = {client.process_id: dict(client.lags) for client in clients}
+        self.lags = {client.process_id: least_lags(client, limit) for client in clients}
 
 
 def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
@@ -149,7 +156,7 @@ def read_problem(
     )
     schedule = read_schedule(data, state.clients)
     if memory is not None:
-        memory.remember(name, clients)
+        memory.remember(name, clients, config.acceptable_recovery_lag)
     return Problem(name=name, state=_with_odd_keys(state, data), data=data, schedule=schedule)
 
 
