@@ -114,15 +114,13 @@ def assignment_from(
 ) -> TaskAssignment:
     """The assignment that gives each client its tasks: the inverse of `by_client`.
 
-    What is of no client is given beside: pass on `followup`, `look_again` and `warnings` of the
-    answer that the names come from.
+    Pass on `followup`, `look_again` and `warnings` of the answer that the names come from.
 
     Args:
         state: the group.
         clients: process id -> tasks; a client that is left out has none.
         followup: whether a probing rebalance is wanted while copies warm up (KIP-441).
-        look_again: whether tasks wait for copies that came no nearer, so that a leader looks again
-            a few times, ever later.
+        look_again: whether tasks wait for copies that came no nearer, as in `TaskAssignment`.
         warnings: what could not be had, and why.
 
     Raises:
@@ -150,8 +148,7 @@ def assignment_from(
                 active[task] = client
         for kind, found in pairs.items():
             for name in getattr(held, kind):
-                task = _number(number_of, name)
-                if task is None:
+                if (task := _number(number_of, name)) is None:
                     wrong.append(_unknown_task(name, process))
                 else:
                     found.append((task, client))
