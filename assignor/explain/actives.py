@@ -145,7 +145,10 @@ def _waiting(case: _Case) -> str:
     why = f"it belongs on {case.named(goal)}: {_leaving(case)}"
     if goal in copies:
         kind = "warm-up" if (task, goal) in facts.warmups else "standby"
-        return f"{why}; the {kind} there is on its way: {_behind(case, goal)}"
+        is_here = (facts.state.copy_task() == task) & (facts.state.copy_client == goal)
+        is_stalled = bool((facts.state.copy_stalled & is_here).any())
+        way = "came no nearer since the last rebalance" if is_stalled else "is on its way"
+        return f"{why}; the {kind} there {way}: {_behind(case, goal)}"
     budget = facts.state.config.max_warmup_replicas
     if facts.extra >= budget:
         which = "the 1 warm-up" if budget == 1 else f"one of the {budget} warm-ups"

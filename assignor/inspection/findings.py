@@ -69,6 +69,29 @@ def _beside_its_active(look: GroupInspection) -> Iterator[str]:
 
 def _below_share(look: GroupInspection) -> Iterator[str]:
     """Clients with fewer stateful tasks than tasks x their threads / all threads, rounded down."""
+    for client, held, share in _shares(look):
+        if held < share:
+            said = f"{shown(client.client)} runs {held} of its share of {share} stateful tasks"
+            yield f"{said}: {_why_below(look, client)}"
+
+
+def _stalled_warm_ups(look: GroupInspection) -> Iterator[str]:
+    """Clients with their share that warm tasks up, while no follow-up rebalance is asked for."""
+    if look.next_rebalance_ms != NO_REBALANCE:
+        return
+    for client, held, share in _shares(look):
+        if held >= share and client.warmup:
+            copies = "1 copy" if len(client.warmup) == 1 else f"{len(client.warmup)} copies"
+            names = few([str(task) for task in client.warmup])
+            yield (
+                f"{shown(client.client)} warms up {copies} ({names}), and the leader asks for no "
+                "follow-up rebalance: what is to move there stays where it is; look at the "
+                f"restore of {shown(client.client)}"
+            )
+
+
+def _shares(look: GroupInspection) -> Iterator[tuple[ClientLook, int, int]]:
+    """Every client with the stateful tasks that it runs, and its share of them, rounded down."""
     stateful = stateful_subtopologies(look) if look.is_streams else set()
     threads = sum(len(one.members) for one in look.clients)
     runs = {
@@ -77,10 +100,7 @@ def _below_share(look: GroupInspection) -> Iterator[str]:
     }
     total = sum(map(len, runs.values()))
     for client in look.clients:
-        held, share = len(runs[client.process]), total * len(client.members) // threads
-        if held < share:
-            said = f"{shown(client.client)} runs {held} of its share of {share} stateful tasks"
-            yield f"{said}: {_why_below(look, client)}"
+        yield client, len(runs[client.process]), total * len(client.members) // threads
 
 
 def _why_below(look: GroupInspection, client: ClientLook) -> str:
@@ -191,6 +211,7 @@ RULES: Final[tuple[tuple[str, Rule], ...]] = (
     ("record-size", _record_size),
     ("standby-beside-active", _beside_its_active),
     ("below-share", _below_share),
+    ("stalled-warm-up", _stalled_warm_ups),
     ("topics-differ", _topics_differ),
     ("topology-differs", _fingerprints_differ),
     ("process-id-twice", _process_on_two_hosts),

@@ -9,8 +9,10 @@ from assignor.placement.client_shares import (
     Shortage,
     below_share,
     is_stuck,
+    least_lags,
     share_lines,
     share_warnings,
+    stalled_clients,
     stalled_text,
 )
 from assignor.placement.final_places import targets, with_fresh_stateless, with_rack_costs
@@ -100,6 +102,7 @@ __all__ = [
     "is_ready",
     "is_stuck",
     "lag_warnings",
+    "least_lags",
     "named_strategy",
     "nearest_caught_up_client",
     "place_stateless",
@@ -108,6 +111,7 @@ __all__ = [
     "sentences",
     "share_lines",
     "share_warnings",
+    "stalled_clients",
     "stalled_text",
     "sticky",
     "strategy_of",

@@ -62,8 +62,9 @@ def _is_far_behind(state: GroupState, at_owner: BoolArray) -> BoolArray:
 def target_actives(state: GroupState) -> IntArray:
     """Int [T]: the client on which each stateful task belongs; NOBODY for stateless tasks.
 
-    Threads differ by at most one stateful task, or where tasks have weights, the work of the
-    busiest is near the best there is; O(T + N + moves log C) in the usual case.
+    Threads differ by at most one stateful task, and leave each client room for its share of all
+    active tasks; or where tasks have weights, the work of the busiest is near the best there is.
+    O(T + N + moves log C) in the usual case.
     """
     home = homes(state)
     chosen = np.flatnonzero(state.stateful)
@@ -77,10 +78,68 @@ def target_actives(state: GroupState) -> IntArray:
     count = np.bincount(held[held != NOBODY], minlength=len(capacity)).astype(np.int64)
     is_settled = (count >= bands.low).all() and (count <= bands.high).all()
     if is_settled and not (held == NOBODY).any():
-        return home
+        return _with_room_for_all(state, home)
     target = moved_along_hot_paths(state, home, count)
     _place_rest(state, chosen, target)
-    return target
+    return _with_room_for_all(state, target)
+
+
+def _with_room_for_all(state: GroupState, target: IntArray) -> IntArray:
+    """Int [T]: the target, changed where it leaves a client less than its share of all tasks.
+
+    Every client is inside its band of stateful tasks, and stays there. But where too many clients
+    hold more of them than their share of *all* active tasks, rounded down, the stateless tasks are
+    too few to bring the others to theirs. Then some give one to clients that have room below it;
+    there always are some, as tables can be rounded so that rows and columns add up. The cheapest go
+    first: those that move anyway, to clients that are caught up, then the least to restore.
+    """
+    total, capacity = len(state.tasks), state.capacity()
+    least = thread_bands(capacity, total).low
+    held = target[state.stateful]
+    count = np.bincount(held, minlength=len(capacity)).astype(np.int64)
+    excess = int(np.maximum(count, least).sum()) - total
+    if excess <= 0:
+        return target
+    bands = thread_bands(capacity, len(held))
+    surplus = np.maximum(count - np.maximum(least, bands.low), 0)
+    room = np.maximum(np.minimum(least, bands.high) - count, 0)
+    takers = sorted(np.flatnonzero(room).tolist(), key=lambda c: (count[c] / capacity[c], c))
+    changed = target.copy()
+    for *_, task, to in _cheapest_moves(state, target, surplus, room):
+        giver = int(target[task])
+        while takers and not room[takers[0]]:
+            takers.pop(0)
+        taker = takers[0] if to == NOBODY and takers else to
+        if excess and changed[task] == giver and surplus[giver] and taker != NOBODY and room[taker]:
+            changed[task] = taker
+            surplus[giver] -= 1
+            room[taker] -= 1
+            excess -= 1
+    return changed
+
+
+def _cheapest_moves(
+    state: GroupState, target: IntArray, surplus: IntArray, room: IntArray
+) -> list[tuple[int, int, int, int]]:
+    """(hand-offs and restores, records to restore, task, taker or NOBODY for any), cheapest first.
+
+    Args:
+        state: the group.
+        target: int [T].
+        surplus: int [C], tasks that each client has to give.
+        room: int [C], tasks that each client can take.
+    """
+    limit = state.config.acceptable_recovery_lag
+    moves = []
+    for task in np.flatnonzero(state.stateful & (surplus[target] > 0)).tolist():
+        giver = int(target[task])
+        copies, end = dict(state.copies(task)), int(state.end_offset_sums[task])
+        handoffs = int(state.owner[task] == giver)
+        is_restored = copies.get(giver, end) <= limit
+        for taker, lag in (*copies.items(), (NOBODY, end)):
+            if taker == NOBODY or room[taker]:
+                moves.append((handoffs + (is_restored and lag > limit), lag, task, taker))
+    return sorted(moves)
 
 
 def _place_rest(state: GroupState, chosen: IntArray, target: IntArray) -> None:

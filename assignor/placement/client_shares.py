@@ -1,8 +1,9 @@
-"""Clients that run fewer stateful tasks than their share, and why, in an answer of any strategy.
+"""Clients below their share of stateful tasks, or whose copies come no nearer, in any answer.
 
 The share of a client is floor(stateful tasks x its threads / all threads). A client may be below it
 for a while: tasks wait until its copies have caught up. What an operator should hear of is a client
-that stays below it, since nothing is on its way.
+that stays below it, since nothing is on its way, and one with its share whose copies come no
+nearer: what is to move there (within the bands, or for racks) waits as well.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,15 @@ from enum import Enum
 import numpy as np
 
 from assignor.placement.arrays import rows_by_value
-from assignor.placement.state import LAG_UNKNOWN, ClientInput, GroupState, IntArray, TaskAssignment
-from encoding import shown
+from assignor.placement.state import (
+    LAG_RUNNING,
+    LAG_UNKNOWN,
+    ClientInput,
+    GroupState,
+    IntArray,
+    TaskAssignment,
+)
+from encoding import TaskId, shown
 
 _NAMED = 3
 
@@ -30,7 +38,7 @@ class Shortage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BelowShare:
-    """One client that runs fewer stateful tasks than its share.
+    """One client that runs fewer stateful tasks than its share, or whose copies come no nearer.
 
     Attributes:
         client: index of the client.
@@ -68,6 +76,20 @@ def is_stuck(client: ClientInput, limit: int, *, was_stuck: bool) -> bool:
     return was_stuck or any(lag > limit and 0 <= before <= lag for before, lag in known)
 
 
+def least_lags(client: ClientInput, limit: int) -> dict[TaskId, int]:
+    """Task -> lag, to hand in as `lags_before` at the next rebalance; O(copies).
+
+    The least lag that a copy has had so far, so that one whose lag goes up and down comes nearer
+    only when it is nearer than ever. Once it was within the limit, the acceptable recovery lag, or
+    ran, its lag counts from then on.
+    """
+    before = client.lags_before
+    return {
+        task: min(lag, before[task]) if before.get(task, LAG_RUNNING) > limit else lag
+        for task, lag in client.lags.items()
+    }
+
+
 def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
     """Clients that an answer leaves below their share of stateful tasks, by client; O(T + N)."""
     capacity = state.capacity()
@@ -103,6 +125,50 @@ def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowSha
     return tuple(found)
 
 
+def stalled_clients(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
+    """Clients that something waits for though their copies come no nearer; O(T + N).
+
+    First those below their share (`STALLED`, `GIVEN_UP`), then those with it, each by client. An
+    answer does not say where tasks are to go. So of clients with their share those count whose
+    warm-ups stall; where `look_again` says that a task waits and there are none of either, those
+    whose other copies stall; and where there are no copies either, those that gave them up.
+    Empty while a follow-up rebalance is wanted.
+    """
+    if assignment.followup or (state.stuck is None and not state.copy_stalled.any()):
+        return ()
+    below = below_share(state, assignment)
+    waits = (Shortage.STALLED, Shortage.GIVEN_UP)
+    found = [one for one in below if one.shortage in waits]
+    others = np.ones(len(state.clients), dtype=np.bool_)
+    others[[one.client for one in below]] = False
+    _, rows = _copies_behind(state, assignment)
+    rows, warmups = rows[others[rows[:, 1]]], set(assignment.warmups)
+    is_warmup = [pair in warmups for pair in zip(*rows[:, :2].T.tolist(), strict=True)]
+    copies = rows[np.array(is_warmup, dtype=np.bool_)]
+    is_unnamed = assignment.look_again and not found and not len(copies)
+    if is_unnamed:
+        copies = rows
+    clients = np.unique(copies[:, 1]).tolist()
+    if is_unnamed and not clients and state.stuck is not None:
+        clients = np.flatnonzero(state.stuck & others).tolist()
+    return (*found, *(_with_its_share(state, assignment, one, copies) for one in clients))
+
+
+def _with_its_share(
+    state: GroupState, assignment: TaskAssignment, client: int, stalled: IntArray
+) -> BelowShare:
+    """A client that is not below its share; `stalled` are (task, client, lag) of any clients."""
+    own, capacity = stalled[stalled[:, 1] == client], state.capacity()
+    return BelowShare(
+        client=client,
+        held=int((state.stateful & (assignment.active == client)).sum()),
+        share=int(state.stateful.sum()) * int(capacity[client]) // int(capacity.sum()),
+        shortage=Shortage.STALLED if len(own) else Shortage.GIVEN_UP,
+        stalled=tuple(own[:, 0].tolist()),
+        lag=int(own[:, 2].max(initial=0)),
+    )
+
+
 def _copies_behind(state: GroupState, assignment: TaskAssignment) -> tuple[set[int], IntArray]:
     """Clients with copies in the answer that are behind, and (task, client, lag) of stalled ones.
 
@@ -121,17 +187,20 @@ def _copies_behind(state: GroupState, assignment: TaskAssignment) -> tuple[set[i
 
 
 def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
-    """One sentence a reason for clients that stay below their share, and one for stalled copies.
+    """One sentence a reason for clients that stay below their share, and one for each stalled one.
 
     Empty while a follow-up rebalance is wanted: then copies are on their way. Weights balance the
     work and not the number of tasks, so nothing is said of them either.
     """
     if assignment.followup:
         return ()
-    low = below_share(state, assignment)
-    warnings = [stalled_warning(state, one) for one in low if one.shortage is Shortage.STALLED]
+    warnings = [
+        stalled_warning(state, one)
+        for one in stalled_clients(state, assignment)
+        if one.shortage is Shortage.STALLED or one.held >= one.share
+    ]
     others = (Shortage.GIVEN_UP, Shortage.WARMING, Shortage.STRATEGY)
-    return (*warnings, *_sentences(state, low, others))
+    return (*warnings, *_sentences(state, below_share(state, assignment), others))
 
 
 def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:
@@ -153,6 +222,14 @@ def stalled_warning(state: GroupState, low: BelowShare) -> str:
     lag = "an unknown lag" if low.lag == LAG_UNKNOWN else f"a lag of up to {low.lag:,} records"
     wait, copies = _counted(low.waiting, "task"), _counted(len(low.stalled), "copy")
     verb = "waits" if low.waiting == 1 else "wait"
+    if low.held >= low.share:
+        why = f"{copies} there came no nearer since the last rebalance, with {lag}"
+        if not low.stalled:
+            why = "copies there came no nearer and made room for others"
+        return (
+            f"client {name} runs {_counted(low.held, 'stateful task')}, and {why}: "
+            f"what is to move there stays where it is; look at the restore of {name}"
+        )
     return (
         f"{wait} {verb} for client {name}, which runs {low.held} of its share of {low.share}: "
         f"{copies} there came no nearer since the last rebalance, with {lag}; "
@@ -162,15 +239,16 @@ def stalled_warning(state: GroupState, low: BelowShare) -> str:
 
 def stalled_text(state: GroupState, assignment: TaskAssignment) -> str:
     """Which tasks wait for copies that come no nearer, in a few words; empty where none does."""
-    waits = (Shortage.STALLED, Shortage.GIVEN_UP)
-    low = [one for one in below_share(state, assignment) if one.shortage in waits]
-    if assignment.followup or not low:
+    low = stalled_clients(state, assignment)
+    if not low:
         return ""
     waiting = sum(one.waiting for one in low)
-    verb = "waits" if waiting == 1 else "wait"
+    wait = f"{_counted(waiting, 'task')} {'waits' if waiting == 1 else 'wait'}"
+    if any(one.held >= one.share for one in low):  # then nobody knows how many
+        wait = "tasks wait"
     names = ", ".join(shown(state.clients[one.client]) for one in low[:_NAMED])
     more = f" and {_counted(len(low) - _NAMED, 'more client')}" if len(low) > _NAMED else ""
-    return f"{_counted(waiting, 'task')} {verb} for copies on {names}{more} that come no nearer"
+    return f"{wait} for copies on {names}{more} that come no nearer"
 
 
 def _below(state: GroupState, low: Sequence[BelowShare], shortage: Shortage) -> str:

@@ -109,14 +109,18 @@ def assignment_from(
     clients: Mapping[str, ClientTasks],
     *,
     followup: bool = False,
+    look_again: bool = False,
     warnings: Iterable[str] = (),
 ) -> TaskAssignment:
     """The assignment that gives each client its tasks: the inverse of `by_client`.
+
+    Pass on `followup`, `look_again` and `warnings` of the answer that the names come from.
 
     Args:
         state: the group.
         clients: process id -> tasks; a client that is left out has none.
         followup: whether a probing rebalance is wanted while copies warm up (KIP-441).
+        look_again: whether tasks wait for copies that came no nearer, as in `TaskAssignment`.
         warnings: what could not be had, and why.
 
     Raises:
@@ -130,7 +134,9 @@ def assignment_from(
     for process, held in sorted(clients.items()):
         client = _place(state.clients, process)
         if client is None or type(held) is not ClientTasks:
-            wrong.append(_unknown_client(state, process) if client is None else _not_tasks(held))
+            wrong.append(
+                _unknown_client(state, process) if client is None else _not_tasks(held, process)
+            )
             continue
         for name in held.active:
             task = _number(number_of, name)
@@ -142,8 +148,7 @@ def assignment_from(
                 active[task] = client
         for kind, found in pairs.items():
             for name in getattr(held, kind):
-                task = _number(number_of, name)
-                if task is None:
+                if (task := _number(number_of, name)) is None:
                     wrong.append(_unknown_task(name, process))
                 else:
                     found.append((task, client))
@@ -152,6 +157,7 @@ def assignment_from(
         standbys=tuple(sorted(pairs["standby"] + pairs["warmup"])),
         warmups=tuple(sorted(pairs["warmup"])),
         followup=followup,
+        look_again=look_again,
         warnings=tuple(warnings),
     )
     # A wrong name leaves its task without a client: only the name is worth a sentence.
@@ -245,21 +251,23 @@ def _unknown_client(state: GroupState, name: object) -> Violation:
     near = difflib.get_close_matches(str(name), state.clients, n=1)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
     said = f"client {shown(name)} does not exist (this group has {len(state.clients)}){hint}"
-    return Violation(code=AssignmentError.UNKNOWN_PROCESS_ID, message=said)
+    given = name if isinstance(name, str) else None
+    return Violation(code=AssignmentError.UNKNOWN_PROCESS_ID, message=said, client=given)
 
 
 def _unknown_task(name: object, client: str | None) -> Violation:
     given = "" if client is None else f", which client {shown(client)} is given,"
     if type(name) is TaskId:
         said = f"task {shown(name)}{given} does not exist"
-        return Violation(code=AssignmentError.UNKNOWN_TASK_ID, message=said, client=client)
+        code = AssignmentError.UNKNOWN_TASK_ID
+        return Violation(code=code, message=said, client=client, task=name)
     said = f"task {shown(repr(name))}{given} is {type_name(name)}; give TaskId"
     return Violation(code=AssignmentError.WRONG_TYPE, message=said, client=client)
 
 
-def _not_tasks(held: object) -> Violation:
+def _not_tasks(held: object, process: str) -> Violation:
     said = f"the tasks of a client are {type_name(held)}; give ClientTasks"
-    return Violation(code=AssignmentError.WRONG_TYPE, message=said)
+    return Violation(code=AssignmentError.WRONG_TYPE, message=said, client=process)
 
 
 def _active_twice(state: GroupState, task: int, first: int, second: int) -> Violation:

@@ -41,8 +41,8 @@ class ClientInput:
         threads: capacity, >= 0 (a client without threads gets nothing while another has some).
         active_tasks: tasks that ran here.
         lags: task -> LAG_RUNNING, records behind (>= 0) or LAG_UNKNOWN, for every copy held here.
-        lags_before: the lags of the rebalance before, where remembered; a copy that is behind and
-            has not come nearer since does not keep probing rebalances going.
+        lags_before: the least lags up to the rebalance before (`least_lags`), where remembered; a
+            copy that is behind and has not come nearer does not keep probing rebalances going.
         stuck: copies here came no nearer (`client_shares.is_stuck`), so nobody waits for new ones.
         rack: client.rack, or None.
         tags: client tags (KIP-708).

@@ -52,14 +52,17 @@ class Violation:
     Attributes:
         code: which rule; never NONE.
         message: the sentence.
-        task: which task, where it is one of the group.
-        client: process id of the client, where it is one of the group.
+        task: which task; by name also one that the group does not have.
+        client: process id that the violation is about, also one that the group does not have; None
+            where an answer in columns names a client by a number that nobody has.
+        client_number: that number.
     """
 
     code: AssignmentError
     message: str
     task: TaskId | None = None
     client: str | None = None
+    client_number: int | None = None
 
     def __str__(self) -> str:
         return self.message
@@ -189,10 +192,10 @@ def _no_client(state: GroupState, task: int, client: int) -> Violation:
     name = state.tasks[task]
     if client == NOBODY:
         code, said = AssignmentError.ACTIVE_TASK_NOT_ASSIGNED, "has no active client"
-    else:
-        code = AssignmentError.UNKNOWN_PROCESS_ID
-        said = f"is active on client {client}, and this group has {len(state.clients)}"
-    return Violation(code=code, message=f"task {name} {said}", task=name)
+        return Violation(code=code, message=f"task {name} {said}", task=name)
+    code = AssignmentError.UNKNOWN_PROCESS_ID
+    said = f"is active on client {client}, and this group has {len(state.clients)}"
+    return Violation(code=code, message=f"task {name} {said}", task=name, client_number=client)
 
 
 def _unknown(state: GroupState, task: int, client: int) -> Violation:
@@ -201,9 +204,13 @@ def _unknown(state: GroupState, task: int, client: int) -> Violation:
         name = state.tasks[task]
         message = f"standby of {name} is on client {_said(client)}"
         message += f", and this group has {len(state.clients)}"
-        return Violation(code=AssignmentError.UNKNOWN_PROCESS_ID, message=message, task=name)
+        code = AssignmentError.UNKNOWN_PROCESS_ID
+        return Violation(code=code, message=message, task=name, client_number=client)
     message = f"standby {_said(task, client)} names a task that does not exist"
-    return Violation(code=AssignmentError.UNKNOWN_TASK_ID, message=message)
+    code, is_there = AssignmentError.UNKNOWN_TASK_ID, 0 <= client < len(state.clients)
+    if is_there:
+        return Violation(code=code, message=message, client=state.clients[client])
+    return Violation(code=code, message=message, client_number=client)
 
 
 def _misplaced(state: GroupState, task: int, client: int) -> Violation:

@@ -12,9 +12,17 @@ from typing import Any
 
 from assignor.config import AssignmentConfig, config_from_mapping
 from assignor.errors import ConfigError
-from assignor.placement import ClientInput, GroupState, TaskAssignment, group_state, work_of
+from assignor.placement import (
+    ClientInput,
+    GroupState,
+    TaskAssignment,
+    group_state,
+    least_lags,
+    work_of,
+)
 from assignor.problems.schedule import Schedule, read_schedule
 from assignor.problems.values import (
+    CLIENT_KEYS,
     Json,
     ProblemError,
     checked_object,
@@ -39,9 +47,7 @@ _KNOWN_KEYS = frozenset(
 _KNOWN_PARTS = {
     "topics": frozenset({"partitions", "racks"}),
     "subtopologies": frozenset({"sources", "changelogs"}),
-    "clients": frozenset({"threads", "rack", "tags", "active", "standby", "lags"})
-    # What `assignor inspect --save` and `size` know besides.
-    | {"consumers", "endpoint", "client", "versions"},
+    "clients": CLIENT_KEYS,
 }
 
 
@@ -64,7 +70,7 @@ class Problem:
 
 @dataclass(slots=True)
 class LagMemory:
-    """The lags of the last problem, by client and task: what a leader remembers of its group.
+    """The least lags up to the last problem, by client and task: what a leader remembers.
 
     Only the problem read last is kept: a stream of rounds of one group has them one after another.
     Problems without a name are of groups that have nothing to do with each other.
@@ -77,10 +83,10 @@ class LagMemory:
         """Lags at the rebalance before, where the problem of that name was read last."""
         return self.lags if name and name == self.name else {}
 
-    def remember(self, name: str, clients: Sequence[ClientInput]) -> None:
-        """Keep what the clients report now."""
+    def remember(self, name: str, clients: Sequence[ClientInput], limit: int) -> None:
+        """Keep what the clients report now; `limit` is the acceptable recovery lag."""
         self.name = name
-        self.lags = {client.process_id: dict(client.lags) for client in clients}
+        self.lags = {client.process_id: least_lags(client, limit) for client in clients}
 
 
 def parse_problem(line: str, *, number: int = 1) -> dict[str, Any]:
@@ -143,14 +149,14 @@ def read_problem(
         stateful_tasks=topology.changelogs,
         clients=clients,
         config=config,
-        end_offset_sums=_numbers(data, "end_offset_sums"),
-        weights={t: float(w) for t, w in _numbers(data, "weights").items()},
+        end_offset_sums=_numbers(data, "end_offset_sums", topology),
+        weights={t: float(w) for t, w in _numbers(data, "weights", topology).items()},
         partition_racks=topology.racks_of(topology.sources),
         changelog_racks=topology.racks_of(topology.changelogs),
     )
     schedule = read_schedule(data, state.clients)
     if memory is not None:
-        memory.remember(name, clients)
+        memory.remember(name, clients, config.acceptable_recovery_lag)
     return Problem(name=name, state=_with_odd_keys(state, data), data=data, schedule=schedule)
 
 
@@ -176,9 +182,10 @@ def _config(given: Json, settings: Json) -> AssignmentConfig:
     return config_from_mapping(merged)
 
 
-def _numbers(data: Json, key: str) -> dict[TaskId, Any]:
+def _numbers(data: Json, key: str, topology: "_Tasks") -> dict[TaskId, Any]:
     values = {task_of(name, key): value for name, value in object_at(data, key).items()}
     for task, value in values.items():
+        topology.check_exists(task, key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ProblemError(f"{key} of {task} is {said(value)}; give a number")
         if key == "end_offset_sums" and not (isinstance(value, int) and value < 2**63):
@@ -247,6 +254,25 @@ class _Tasks:
                 if own:
                     changelogs[task] = own
         return cls(sources=sources, changelogs=changelogs, racks=dict(_replica_racks(topics)))
+
+    def check_exists(self, task: TaskId, key: str) -> None:
+        """Refuse a task that the group does not have.
+
+        Raises:
+            ProblemError: names the task, the key that has it, and what tasks there are.
+        """
+        if task in self.sources:
+            return
+        number = task.subtopology
+        size = sum(one.subtopology == number for one in self.sources)
+        known = f"there is no subtopology {number}"
+        if size:
+            tasks = f"{size} tasks, {number}_0 to {number}_{size - 1}"
+            known = f"subtopology {number} has {f'task {number}_0 only' if size == 1 else tasks}"
+        raise ProblemError(
+            f"{key} names task {task}, which does not exist: {known}; "
+            "correct the name or leave it out"
+        )
 
     def racks_of(
         self, partitions: Mapping[TaskId, Sequence[tuple[str, int]]]

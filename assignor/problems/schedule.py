@@ -6,8 +6,10 @@ from typing import Final
 
 from assignor.placement import LAG_UNKNOWN, ClientInput
 from assignor.problems.values import (
+    CLIENT_KEYS,
     Json,
     ProblemError,
+    check_keys,
     checked_object,
     read_client,
     records_behind,
@@ -22,6 +24,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "leave": "a list of clients",
 }
 """Types of events, and what `clients` of each is."""
+_EVENT_KEYS: Final = frozenset({"type", "clients", "lag", "note"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +99,9 @@ def _events(given: object, present: set[str]) -> Iterator[Event]:
             known = ", ".join(_KINDS)
             raise ProblemError(f"event {said(kind)} is unknown, number {number}; known: {known}")
         clients, where = event.get("clients"), f"event {number}, {kind}"
+        check_keys(event, _EVENT_KEYS, where, "events")
         if kind == "join" and isinstance(clients, dict) and clients:
-            joining = tuple(read_client(name, one) for name, one in sorted(clients.items()))
+            joining = _joining(clients, present, where)
             present |= {client.process_id for client in joining}
             yield Event(kind=kind, joining=joining)
         elif kind != "join" and isinstance(clients, list) and clients:
@@ -108,6 +112,22 @@ def _events(given: object, present: set[str]) -> Iterator[Event]:
             yield Event(kind=kind, clients=tuple(clients), lag=lag)
         else:
             raise ProblemError(f"{where}, has clients {said(clients)}; give {_KINDS[kind]}")
+
+
+def _joining(clients: Json, present: set[str], where: str) -> tuple[ClientInput, ...]:
+    """The clients that join, sorted.
+
+    Raises:
+        ProblemError: one is there already, or is not in the format.
+    """
+    joining = []
+    for name, given in sorted(clients.items()):
+        client = f"{where}: client {shown(name)}"
+        if name in present:
+            raise ProblemError(f"{client} is there already; give a new process id")
+        joining.append(read_client(name, given))
+        check_keys(given, CLIENT_KEYS, client, "clients")
+    return tuple(joining)
 
 
 def _check_leaving(clients: list[object], present: set[str], where: str, *, is_back: bool) -> None:

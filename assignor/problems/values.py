@@ -1,7 +1,8 @@
 """Values of a problem file: objects, lists, texts, tasks, lags; each checked where it is read."""
 
-from collections.abc import Mapping
-from typing import Any
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from assignor.errors import TaskAssignmentError
 from assignor.placement import LAG_RUNNING, LAG_UNKNOWN, ClientInput
@@ -12,6 +13,11 @@ _SAID = 100
 _DIGITS_MAX = 9
 _THREADS_MAX = 10**6
 Json = Mapping[str, Any]
+CLIENT_KEYS: Final = frozenset(
+    {"threads", "rack", "tags", "active", "standby", "lags"}
+    # What `assignor inspect --save` and `size` know besides.
+    | {"consumers", "endpoint", "client", "versions"}
+)
 
 
 class ProblemError(TaskAssignmentError):
@@ -35,6 +41,19 @@ def checked_object(value: object, what: str) -> Json:
     if not isinstance(value, dict):
         raise ProblemError(f"{what} is {type(value).__name__}; give an object")
     return value
+
+
+def check_keys(given: Iterable[str], known: Collection[str], where: str, kind: str) -> None:
+    """Refuse the first key that the format does not have.
+
+    Raises:
+        ProblemError: names the place, the key, and the nearest one of `known`.
+    """
+    odd = sorted(set(given) - set(known))
+    if odd:
+        near = difflib.get_close_matches(odd[0], sorted(known), n=1)
+        hint = f"did you mean {near[0]}?" if near else "leave it out"
+        raise ProblemError(f"{where} has key {shown(odd[0])}, which {kind} do not have; {hint}")
 
 
 def object_at(data: Json, key: str) -> Json:
@@ -117,11 +136,16 @@ def read_client(
     for key, value in tags.items():
         if not isinstance(value, str):
             raise ProblemError(f"{where} has tag {shown(key)} {said(value)}; give text")
-    list_at(client, "standby", where)
+    active = frozenset(task_of(t, where) for t in list_at(client, "active", where))
+    both = sorted(active & {task_of(t, where) for t in list_at(client, "standby", where)})
+    if both:
+        raise ProblemError(
+            f"{where} has task {both[0]} both in active and in standby; leave it out of one"
+        )
     return ClientInput(
         process_id=process_id,
         threads=threads,
-        active_tasks=frozenset(task_of(t, where) for t in list_at(client, "active", where)),
+        active_tasks=active,
         lags={
             task_of(task, where): _lag(value, where, task)
             for task, value in object_at(client, "lags").items()

@@ -13,6 +13,9 @@ PAGE = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("### KIP-924's names")[2].partition("\n\n#")[0]
 ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines() if line.startswith("| `")]
 OURS = sorted({name for row in ROWS for name in re.findall(r"`(assignor\.[\w.]+)`", row[1])})
+HELPERS = PAGE.partition("| helper | import | does |")[2].partition("\n\n")[0]
+# helper -> its import statement
+IMPORTS = dict(re.findall(r"^\| (.+?) \| `(from [^`]+)` \|", HELPERS, re.MULTILINE))
 # Every public type of org.apache.kafka.streams.processor.assignment in Kafka 4.0.
 OF_KAFKA = [
     *("ApplicationState", "AssignmentConfigs", "KafkaStreamsAssignment", "KafkaStreamsState"),
@@ -54,3 +57,18 @@ def test_every_type_of_kip_924_has_a_row():
 def test_the_number_of_codes_of_our_own_is_right():
     assert len(AssignmentError) == 6 + 4
     assert "the same names, and four of our own" in TABLE
+
+
+def test_every_helper_names_its_import():
+    rows = [line for line in HELPERS.splitlines() if line.startswith("| `")]
+    assert len(IMPORTS) == len(rows) > 10
+
+
+@pytest.mark.parametrize("helper", IMPORTS)
+def test_the_import_of_a_helper_brings_it_from_a_front_door(helper):
+    _, where, _, names = IMPORTS[helper].split(maxsplit=3)
+    module, imported = importlib.import_module(where), names.split(", ")
+    assert all(hasattr(module, name) and name in module.__all__ for name in imported)
+    used = re.findall(r"[`{ ](\w+)(?=[`(])", helper)
+    assert used
+    assert set(used) <= set(imported)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import IO, Any
 
 import click
+import numpy as np
 
 from assignor.cli.assign.text import print_answer, print_rounds
 from assignor.cli.toolkit.commands import Command
@@ -25,7 +26,7 @@ from assignor.cli.toolkit.options import (
     strategy_option,
 )
 from assignor.errors import ConfigError
-from assignor.placement import Strategy, named_strategy, run_strategy
+from assignor.placement import LAG_UNKNOWN, GroupState, Strategy, named_strategy, run_strategy
 from assignor.problems import (
     LagMemory,
     Problem,
@@ -157,7 +158,25 @@ def _simulate(problem: Problem, strategy: Strategy, name: str, form: str) -> boo
 
 
 def _at_the_end(problem: Problem, last: Round) -> Problem:
-    return replace(problem, state=last.state)
+    """The group before the last round, with a warning where end offset sums are not known."""
+    warnings = (*last.state.warnings, *_unknown_ends(last.state))
+    return replace(problem, state=replace(last.state, warnings=warnings))
+
+
+def _unknown_ends(state: GroupState) -> tuple[str, ...]:
+    """What the simulation takes unknown end offset sums for, in a sentence; () if all are known."""
+    total = int(state.stateful.sum())
+    unknown = np.flatnonzero(state.stateful & (state.end_offset_sums == LAG_UNKNOWN)).tolist()
+    if not unknown:
+        return ()
+    which = f"none of the {total} stateful tasks has a known"
+    if len(unknown) < total:
+        verb = "has" if len(unknown) == 1 else "have"
+        which = f"{len(unknown)} of the {total} stateful tasks, {state.tasks[unknown[0]]} for one,"
+        which = f"{which} {verb} no known"
+    said = "the simulation takes a copy of such a task as caught up one round after it is placed"
+    more = "though no leader could tell; give them in end_offset_sums"
+    return (f"{which} end offset sum: {said}, {more}",)
 
 
 def _emit(answer: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ class GroupAnswer:
         warnings: what the operator should hear of.
         withheld: member id -> partitions that it waits for until their owners give them up.
         moved_tasks: active tasks that leave the process they ran on.
-        lags: process id -> lags, to be handed in as `LeaderKnowledge.lags_before` next time.
+        lags: process id -> least lags, to be handed in as `LeaderKnowledge.lags_before` next time.
         claims: to be handed in as `LeaderKnowledge.claims` next time, if this answer was delivered
             and this leader leads the next generation, too.
         faults: what the leader failed at and how it went on: defects, to be reported as errors.

@@ -16,6 +16,7 @@ from assignor.placement import (
     TaskAssignment,
     group_state,
     is_stuck,
+    least_lags,
 )
 from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
@@ -71,7 +72,7 @@ class LeaderKnowledge:
     Attributes:
         end_offset_sums: stateful task -> sum of the end offsets of its changelogs; None: they
             cannot be read just now, and lags are unknown.
-        lags_before: process id -> lags that it had at the rebalance before; a warm-up that comes no
+        lags_before: process id -> `least_lags` at the rebalance before; a warm-up that comes no
             nearer does not keep probing rebalances going.
         failures: what the rebalance before left to remember of a strategy that failed.
         stalled: what it left to remember of copies that came no nearer.
@@ -148,7 +149,7 @@ def place_tasks(
         ),
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         frozen=kept.tasks,
-        lags={client.process_id: dict(client.lags) for client in clients},
+        lags={one.process_id: least_lags(one, config.acceptable_recovery_lag) for one in clients},
         failures=tried.failures,
         stalled=stalled,
     )
@@ -200,8 +201,7 @@ def held_by_quarantined(
     frozen: set[TaskId] = set()
     warnings: list[str] = []
     for one in read:
-        member = one.member.member_id
-        if member not in quarantined:
+        if (member := one.member.member_id) not in quarantined:
             continue
         owned = [
             p

@@ -2,13 +2,13 @@
 
 A copy that is slow is not stuck, and a client whose restore begins late would wait for its tasks
 until something else asks for a rebalance. But one that is stuck must not keep the group rebalancing
-for ever: the looks end, until tasks wait for another client or all have come nearer. No clock: time
-is handed in.
+for ever: the looks end, until tasks wait for another client or all have come nearer than they ever
+were (`least_lags`; a lag that goes up and down ends the looks too). No clock: time is handed in.
 """
 
 from dataclasses import dataclass, replace
 
-from assignor.placement import GroupState, Shortage, TaskAssignment, below_share, share_warnings
+from assignor.placement import GroupState, TaskAssignment, share_warnings, stalled_clients
 from encoding import TaskId
 
 # With the probing interval of ten minutes the last look is ten and a half hours after the first.
@@ -71,8 +71,7 @@ def stalled_now(
         )
     if not assignment.look_again:
         return NONE_STALLED
-    below = below_share(state, assignment)
-    low = [one for one in below if one.shortage in (Shortage.STALLED, Shortage.GIVEN_UP)]
+    low = stalled_clients(state, assignment)
     copies = frozenset(
         (state.clients[one.client], state.tasks[t]) for one in low for t in one.stalled
     )

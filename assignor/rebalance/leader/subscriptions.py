@@ -185,7 +185,7 @@ def clients_of(
         read: the members.
         task_by_partition: what the consumer protocol says they own is said in partitions.
         end_offset_sums: of the tasks; a lag is the distance to it.
-        lags_before: process id -> lags at the rebalance before.
+        lags_before: process id -> least lags up to the rebalance before.
         ignored: member id -> tasks that it says it ran, and that another runs now.
     """
     parts: dict[str, list[ReadMember]] = {}

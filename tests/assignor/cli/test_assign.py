@@ -151,3 +151,25 @@ def test_the_stream_is_answered_line_by_line_while_it_is_open():
             assert json.loads(child.stdout.readline())["name"] == name
         child.stdin.close()
         assert child.wait(timeout=20) == 0
+
+
+def test_a_simulation_says_what_it_takes_unknown_end_offsets_for():
+    settled = "the simulation takes a copy of such a task as caught up one round after it is placed"
+    nothing = GOOD | {"end_offset_sums": {}}
+    result = call("--simulate", "--format", "text", lines=[nothing])
+    text = " ".join(result.stdout.split())
+    assert f"none of the 4 stateful tasks has a known end offset sum: {settled}" in text
+    partly = GOOD | {"end_offset_sums": {"0_0": 10**6, "0_1": 0, "0_3": 5}}
+    [answer] = answers(call("--simulate", "--format", "json", lines=[partly]))
+    [said] = [one for one in answer["warnings"] if settled in one]
+    assert said.startswith("1 of the 4 stateful tasks, 0_2 for one, has no known end offset sum: ")
+    assert said.endswith("give them in end_offset_sums")
+
+
+def test_a_simulation_with_all_end_offsets_says_nothing_of_them():
+    [answer] = answers(call("--simulate", "--format", "json"))
+    assert "warnings" not in answer
+    stateless = GOOD | {"subtopologies": {"0": {"sources": ["t"]}}, "end_offset_sums": {}}
+    stateless["clients"] = {"a": {}, "b": {}}
+    [answer] = answers(call("--simulate", "--format", "json", lines=[stateless]))
+    assert "warnings" not in answer

@@ -15,6 +15,7 @@ from assignor import (
     TaskAssignment,
     find_strategy,
     group_state,
+    run_strategy,
     validate,
 )
 from assignor.explain.actives import active_reason
@@ -156,3 +157,28 @@ def test_reasons_cost_nothing_when_not_asked_for():
         "sys.exit(any(name.startswith('assignor.explain.actives') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_copy_that_came_no_nearer_is_not_said_to_be_on_its_way():
+    tasks = [TaskId(0, number) for number in range(8)]
+    late = {tasks[3]: 900_000}
+    state = group_state(
+        tasks=tasks,
+        stateful_tasks=tasks,
+        clients=[
+            ClientInput(
+                process_id=name,
+                active_tasks=frozenset(own),
+                lags=dict.fromkeys(own, -1) | (late if name == "b" else {}),
+                lags_before=late,
+            )
+            for name, own in (("a", tasks[:4]), ("b", tasks[4:6]), ("c", tasks[6:]))
+        ],
+        end_offset_sums=dict.fromkeys(tasks, 1_000_000),
+    )
+    answer = run_strategy(state, find_strategy("high_availability"))
+    facts = facts_of(state, answer, strategy="high_availability")
+    assert (
+        "the warm-up there came no nearer since the last rebalance: b is at lag 900,000"
+        in " ".join(active_reason(facts, 3).why.split())
+    )

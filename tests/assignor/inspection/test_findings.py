@@ -7,7 +7,7 @@ import pytest
 from assignor.inspection.findings import RULES
 from assignor.inspection.group import inspect_group
 from assignor.inspection.values import ClusterFacts
-from encoding import NativeSubscription, TaskId, TopicPartition
+from encoding import NativeAssignment, NativeSubscription, TaskId, TopicPartition
 from tests.assignor.inspection.described_groups import FACTS, assignment_bytes, group_of, member
 
 T00, T01, T10 = TaskId(0, 0), TaskId(0, 1), TaskId(1, 0)
@@ -54,6 +54,16 @@ TROUBLE = {
     "below-share": (
         group_of(member("a", active=[T00, T01]), member("b", standby=[T01])),
         "b runs 0 of its share of 1 stateful tasks: 1 copy is there or on the way",
+    ),
+    "stalled-warm-up": (
+        group_of(
+            member("a", active=[T00]),
+            member(
+                "b", active=[T01], standby=[T00],
+                answer={"native": NativeAssignment(warmup_tasks=(T00,))},
+            ),
+        ),
+        "b warms up 1 copy (0_0), and the leader asks for no follow-up rebalance: what is to move",
     ),
     "topics-differ": (
         group_of(member("a", active=[T00, T01]), member("b", topics=("in", "more"))),

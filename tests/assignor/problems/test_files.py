@@ -97,6 +97,13 @@ REFUSED = {
     "task 0_0 has end offset sum -1": problem(end_offset_sums={"0_0": -1}),
     "task 0_0 has weight 0.0": problem(weights={"0_0": 0}),
     "name is 7": problem(name=7),
+    "end_offset_sums names task 0_2, which does not exist: subtopology 0 has 2 tasks, 0_0 to 0_1; "
+    "correct the name or leave it out": problem(end_offset_sums={"0_0": 500, "0_2": 500}),
+    "weights names task 5_0, which does not exist: there is no subtopology 5; "
+    "correct the name or leave it out": problem(weights={"5_0": 2}),
+    "client a has task 0_1 both in active and in standby; leave it out of one": client(
+        active=["0_1"], standby=["0_0", "0_1"]
+    ),
 }
 
 
@@ -175,6 +182,24 @@ MUDDLED = {
     "stuck is list; give an object": {"stuck": ["a"]},
     "stuck client a has lag True; give a whole number": {"stuck": {"a": True}},
     "stuck client a has lag -1": {"stuck": {"a": -1}},
+    "event 1, join: client b is there already; give a new process id": {
+        "events": [{"type": "join", "clients": {"b": {}}}]
+    },
+    "event 2, join: client c is there already": {
+        "events": [{"type": "join", "clients": {"c": {}}}, {"type": "join", "clients": {"c": {}}}]
+    },
+    "event 1, join: client c has key thread, which clients do not have; did you mean threads?": {
+        "events": [{"type": "join", "clients": {"c": {"thread": 8}}}]
+    },
+    "event 1, join: client c has key colour, which clients do not have; leave it out": {
+        "events": [{"type": "join", "clients": {"c": {"colour": 8}}}]
+    },
+    "event 1, bounce has key laag, which events do not have; did you mean lag?": {
+        "events": [{"type": "bounce", "clients": ["b"], "laag": 9}]
+    },
+    "client c has task 0_0 both in active and in standby": {
+        "events": [{"type": "join", "clients": {"c": {"active": ["0_0"], "standby": ["0_0"]}}}]
+    },
 }
 
 
@@ -183,6 +208,15 @@ def test_events_that_make_no_sense_are_refused_and_say_where(sentence):
     with pytest.raises(ProblemError) as caught:
         list(play_problem(read_problem(problem(**MUDDLED[sentence])), sticky))
     assert sentence in str(caught.value)
+
+
+def test_a_client_that_has_left_may_join_again():
+    events = [
+        {"type": "leave", "clients": ["b"]},
+        {"type": "join", "clients": {"b": {"threads": 2, "consumers": ["b-1"]}}, "note": "back"},
+    ]
+    phases = list(play_problem(read_problem(problem(events=events)), sticky))
+    assert [name for name, _ in phases] == ["start", "leave", "join"]
 
 
 def test_the_memory_marks_copies_that_came_no_nearer():

@@ -1,6 +1,7 @@
 """Clients below their share of stateful tasks: who, why, and when it is a warning."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from assignor.placement import (
     Shortage,
     below_share,
     share_warnings,
+    stalled_clients,
     stalled_text,
 )
 from assignor.problems import play
@@ -167,3 +169,58 @@ def test_newcomers_that_are_stuck_end_the_rounds_and_starve_no_other(stuck, budg
     assert (last.followup, last.look_again) == (False, True)
     assert held[1:] == [0 if name in stuck else 2 for name in "bcde"]
     assert all(any(name in one for one in last.warnings) for name in stuck)
+
+
+def above_the_share(standbys):
+    """Client a runs four tasks, b and c two of their two to three each; a has one too many."""
+    runs = {"a": TASKS[:4], "b": TASKS[4:6], "c": TASKS[6:]}
+    return group_state(
+        tasks=TASKS,
+        stateful_tasks=TASKS,
+        clients=[
+            ClientInput(
+                process_id=name, active_tasks=frozenset(own), lags=dict.fromkeys(own, LAG_RUNNING)
+            )
+            for name, own in runs.items()
+        ],
+        config=AssignmentConfig(max_warmup_replicas=1, num_standby_replicas=standbys),
+        end_offset_sums=dict.fromkeys(TASKS, 1_000_000),
+    )
+
+
+@pytest.mark.parametrize("standbys", [0, 1, 2])
+def test_a_stalled_copy_on_a_client_with_its_share_is_named_too(standbys):
+    rounds = play(above_the_share(standbys), high_availability, stuck={"b": 900_000, "c": 900_000})
+    *before, last = rounds
+    state, end = last.state, last.assignment
+    assert all(one.assignment.warnings == () for one in before)
+    assert (end.followup, end.look_again, below_share(state, end)) == (False, True, ())
+    copies = "1 copy" if standbys == 0 else "6 copies" if standbys == 2 else "3 copies"
+    assert end.warnings[0] == (
+        f"client b runs 2 stateful tasks, and {copies} there came no nearer since the last "
+        "rebalance, with a lag of up to 900,000 records: what is to move there stays where it is; "
+        "look at the restore of b"
+    )
+    names = "b" if standbys == 0 else "b, c"
+    assert stalled_text(state, end) == f"tasks wait for copies on {names} that come no nearer"
+    assert stalled_text(state, replace(end, followup=True)) == ""
+
+
+def test_a_plain_standby_that_stalls_is_no_warning_while_another_client_is_waited_for():
+    state = group({"b": 1, "c": 1}, b={0: (9, 500_000)}, c={1: (9, 500_000)})
+    runs = [(2, 2), (3, 2)]
+    waits = replace(answer(state, (0, 1), (1, 2), moved=runs), look_again=True)
+    assert [one.client for one in stalled_clients(state, waits)] == [1]
+    for_both = replace(waits, warmups=((1, 2),))
+    assert [one.client for one in stalled_clients(state, for_both)] == [1, 2]
+
+
+def test_a_client_with_its_share_whose_copies_made_room_is_named():
+    state = replace(group({"b": 1}), stuck=np.array([False, True]))
+    waits = replace(answer(state, moved=[(t, 1) for t in range(4)]), look_again=True)
+    [warning] = share_warnings(state, waits)
+    assert warning == (
+        "client b runs 4 stateful tasks, and copies there came no nearer and made room for others: "
+        "what is to move there stays where it is; look at the restore of b"
+    )
+    assert share_warnings(state, replace(waits, look_again=False)) == ()

@@ -69,7 +69,7 @@ NAMED = {
 def same(left, right):
     return left.active.tolist() == right.active.tolist() and all(
         getattr(left, name) == getattr(right, name)
-        for name in ("standbys", "warmups", "followup", "warnings")
+        for name in ("standbys", "warmups", "followup", "look_again", "warnings")
     )
 
 
@@ -93,10 +93,14 @@ def test_there_and_back_is_the_same_for_every_strategy(name):
     for seed in range(10):
         state = draw_group(seed)
         answer = run_strategy(state, find_strategy(name))
-        again = assignment_from(
-            state, by_client(state, answer), followup=answer.followup, warnings=answer.warnings
-        )
-        assert same(again, answer)
+        rest = {name: getattr(answer, name) for name in ("followup", "look_again", "warnings")}
+        assert same(assignment_from(state, by_client(state, answer), **rest), answer)
+
+
+def test_an_answer_that_waits_for_stalled_copies_keeps_that_by_name():
+    waits = replace(ANSWER, followup=False, look_again=True)
+    named = assignment_from(group(), NAMED, look_again=True, warnings=["odd"])
+    assert same(named, waits)
 
 
 def test_a_client_without_tasks_is_there_and_may_be_left_out():
@@ -161,6 +165,27 @@ def test_what_names_get_wrong_is_one_violation_with_code_and_sentence(sentence):
         assignment_from(group(), clients)
     assert [(one.code, str(one)) for one in caught.value.violations] == [(code, sentence)]
     assert str(caught.value) == f"the assignment is not valid: {sentence}"
+
+
+ABOUT = {
+    "eve": (NAMED | {"eve": ClientTasks()}, "eve", None),
+    "a task that is not there": (
+        NAMED | {"cyd": ClientTasks(active=(TASKS[3], TaskId(9, 9)))},
+        "cyd",
+        TaskId(9, 9),
+    ),
+    "no ClientTasks": (NAMED | {"cyd": [TASKS[3]]}, "cyd", None),
+    "an id of two lines": (NAMED | {"eve\n": ClientTasks()}, "eve\n", None),
+}
+
+
+@pytest.mark.parametrize("case", ABOUT)
+def test_a_violation_has_the_names_that_it_is_about_also_unknown_ones(case):
+    clients, client, task = ABOUT[case]
+    with pytest.raises(InvalidAssignment) as caught:
+        assignment_from(group(), clients)
+    [one] = caught.value.violations
+    assert (one.client, one.client_number, one.task) == (client, None, task)
 
 
 def test_clients_are_what_the_group_was_made_of():

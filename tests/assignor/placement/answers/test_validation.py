@@ -43,7 +43,7 @@ BROKEN = {
     "ACTIVE_TASK_NOT_ASSIGNED": (answer([0, -1, 0]), TASKS[1], None),
     "UNKNOWN_PROCESS_ID": (answer([0, 2, 0]), TASKS[1], None),
     "UNKNOWN_PROCESS_ID of a standby": (answer(standbys=((0, 9),)), TASKS[0], None),
-    "UNKNOWN_TASK_ID": (answer(standbys=((9, 0),)), None, None),
+    "UNKNOWN_TASK_ID": (answer(standbys=((9, 0),)), None, "a"),
     "INVALID_STANDBY_TASK": (answer(standbys=((2, 1),)), TASKS[2], "b"),
     "DUPLICATE_COPY": (answer(standbys=((0, 0),)), TASKS[0], "a"),
     "DUPLICATE_COPY of standbys": (answer(standbys=((0, 1), (0, 1))), TASKS[0], "b"),
@@ -67,6 +67,22 @@ def test_a_broken_rule_has_its_code_task_and_client(name):
     assert one.code is AssignmentError[name.partition(" ")[0]]
     assert (one.task, one.client) == (task, client)
     assert str(one) == one.message != ""
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        (answer([0, 2, 0]), 2),
+        (answer(standbys=((0, 9),)), 9),
+        (answer(standbys=((9, 7),)), 7),
+        (answer(standbys=((0, 10**30),)), 10**30),
+        (answer([0, -1, 0]), None),
+        (answer(standbys=((2, 1),)), None),
+    ],
+)
+def test_a_client_that_does_not_exist_is_given_by_its_number(given, number):
+    [one] = validate(group(), given)
+    assert one.client_number == number
 
 
 def test_every_code_that_columns_can_break_is_tried_above():

@@ -1,8 +1,10 @@
 """A newcomer whose copies come no nearer: said once, looked at again ever later, with an end."""
 
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
+import pytest
 
 from assignor import (
     AssignmentConfig,
@@ -14,10 +16,17 @@ from assignor import (
     high_availability,
     run_strategy,
 )
+from assignor.placement import LAG_UNKNOWN, is_stuck, least_lags, share_warnings
 from assignor.rebalance import GroupMember
-from assignor.rebalance.leader.stalled_copies import LOOKS_MOST, NONE_STALLED, stalled_now
+from assignor.rebalance.leader.stalled_copies import (
+    LOOKS_MOST,
+    NONE_STALLED,
+    news_of,
+    stalled_now,
+)
 from encoding import TaskId, decode_assignment
 from probing import NO_REBALANCE
+from tests.assignor.placement.racks.groups import seeded
 from tests.assignor.rebalance.groups import Group
 
 MINUTE = 60_000
@@ -35,7 +44,7 @@ class Led:
         self.group = Group(strategy=high_availability, config=CONFIG, partitions=partitions)
         self.group.join("a")
         self.last, self.now_ms, self.offset = None, 0, 1_000
-        self.stuck, self.partitions = stuck, partitions
+        self.stuck, self.partitions, self.offsets = stuck, partitions, None
         self.round()
         for name in joiners:
             self.group.join(name, release)
@@ -43,6 +52,8 @@ class Led:
     def round(self, now_ms=0):
         """One rebalance; when the next one is asked for, and the warnings about b."""
         self.now_ms = now_ms or self.now_ms
+        if self.offsets:
+            self.offset = next(self.offsets)
         knowledge = LeaderKnowledge(leader_id="a", now_ms=self.now_ms, end_offset_sums=ENDS)
         if self.last is not None:
             knowledge = replace(knowledge, lags_before=self.last.lags, stalled=self.last.stalled)
@@ -74,7 +85,7 @@ def looks_of(led):
     at_ms, said = led.round(MINUTE)
     while at_ms is not None:
         found.append(((at_ms - led.now_ms) // MINUTE, said))
-        assert len(found) < 50, "never ends"
+        assert len(found) < 60, "never ends"
         at_ms, said = led.round(at_ms)
     return [*found, (None, said)]
 
@@ -127,6 +138,38 @@ def test_when_all_newcomers_are_stuck_the_looks_end_too():
     assert any("below the share" in one for one in led.last.warnings)
 
 
+@pytest.mark.parametrize(("joiners", "partitions"), [("b", 2), ("bcd", 8)])
+def test_a_lag_that_goes_up_and_down_ends_as_a_constant_one_does(joiners, partitions):
+    led = Led(joiners=joiners, stuck=joiners, partitions=partitions)
+    led.offsets = cycle([1_000, 50_000, 20_000])
+    waits = [wait for wait, _ in looks_of(led)]
+    assert [wait for wait in waits if wait != 10] == [20, 40, 80, 160, 320, None]
+    assert led.moved() == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lag_that_is_never_the_same_ends_too(seed):
+    led = Led()
+    draws = seeded(seed)
+    led.offsets = iter(lambda: draws.randint(1_000, 200_000), None)
+    assert looks_of(led)[-1][0] is None
+
+
+def test_a_copy_that_was_caught_up_and_fell_behind_comes_nearer_again():
+    task = TaskId(0, 0)
+    seen = [40_000, 9_000, 30_000, 35_000, 20_000, LAG_UNKNOWN, 15_000]
+    before, nearer = {}, []
+    for lag in seen:
+        client = ClientInput(process_id="b", lags={task: lag}, lags_before=before)
+        nearer.append(not is_stuck(client, 10_000, was_stuck=False))
+        before = least_lags(client, 10_000)
+    assert nearer == [True, True, False, False, True, False, True]
+    assert before == {task: 15_000}
+    assert least_lags(ClientInput(process_id="b", lags={task: -1}, lags_before=before), 0) == {
+        task: -1
+    }
+
+
 def test_a_rebalance_in_between_does_not_count_as_a_look():
     led = Led()
     for at_ms in (MINUTE, 11 * MINUTE):
@@ -160,6 +203,18 @@ def remembered(state, before, now_ms):
         look_again=True,
     )
     return stalled_now(state, answer, before=before, now_ms=now_ms, interval_ms=MINUTE)
+
+
+def test_copies_on_a_client_with_its_share_are_remembered_and_said_once():
+    state = stalled_state("b")
+    runs = np.array([0, 0, 1, 1])
+    answer = TaskAssignment(active=runs, standbys=((0, 1),), warmups=((0, 1),), look_again=True)
+    now = stalled_now(state, answer, before=NONE_STALLED, now_ms=MINUTE, interval_ms=MINUTE)
+    assert (now.clients, now.copies) == ({"b"}, {("b", TaskId(0, 0))})
+    warned = replace(answer, warnings=("odd", *share_warnings(state, answer)))
+    assert len(warned.warnings) == 2
+    assert news_of(state, warned, before=NONE_STALLED, now=now) == warned.warnings
+    assert news_of(state, warned, before=now, now=now) == ("odd",)
 
 
 def test_another_client_that_stalls_starts_the_looks_anew_and_one_that_recovers_does_not():
