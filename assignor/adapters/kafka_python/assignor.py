@@ -10,6 +10,7 @@ held back: the assignor takes them as an answer that it cannot take, and asks ag
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -54,10 +55,17 @@ class _Consumer:
         return bool(self._coordinator.rebalance_in_progress())
 
     def is_silent(self) -> bool:
-        """Whether it counts as a member and sends no heartbeats: so the client takes a fencing."""
-        stable = getattr(self._coordinator, "stable", None)
-        sends = getattr(self._coordinator, "_heartbeat_enabled", True)
-        return callable(stable) and bool(stable()) and not sends
+        """Whether it counts as a member and sends no heartbeats: so the client takes a fencing.
+
+        A member that joins anew sends none either, and counts as one until it found a coordinator.
+        """
+        coordinator = self._coordinator
+        stable = getattr(coordinator, "stable", None)
+        # kafka-python changes all three under its lock.
+        with getattr(coordinator, "_lock", None) or nullcontext():
+            joins = getattr(coordinator, "rejoining", False)
+            sends = getattr(coordinator, "_heartbeat_enabled", True)
+            return callable(stable) and bool(stable()) and not sends and not joins
 
     def has_lost_membership(self) -> bool:
         known = getattr(self._coordinator, "_generation", None)
