@@ -15,9 +15,9 @@ from assignor.observe import AnswersDecided, AssignmentTaken
 from encoding import AssignorError, HostInfo, TaskId
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 40
+LIMIT_S = 120
 REPARTITIONED = (
     Topology()
     .add_repartition_topic("by-word")

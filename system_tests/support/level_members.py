@@ -18,7 +18,7 @@ from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, FinalizedLevels
 
 FEATURE = "transaction.version"
 LEVELS = {1: {ASSIGNMENT_PROTOCOL: 11}, 2: {ASSIGNMENT_PROTOCOL: 101}}
-LIMIT_S = 60
+LIMIT_S = 180
 
 
 class LevelMember:

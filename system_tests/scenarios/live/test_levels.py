@@ -13,14 +13,20 @@ from system_tests.live.screen import PlainScreen
 from system_tests.live.upgrade import Switches, plan_path
 from system_tests.support.level_members import LevelMember, finalize, until
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.mark.kip("778-13", "loop")
 def test_a_group_is_held_back_raised_and_lowered_while_records_flow():
     said = io.StringIO()
     options = LiveOptions(
-        members=3, client="mixed", hold_back=True, rate=100.0, quiet_ms=400.0, settle_timeout_s=60
+        members=3,
+        client="mixed",
+        hold_back=True,
+        rate=100.0,
+        quiet_ms=400.0,
+        settle_timeout_s=240,
+        session_timeout_ms=60_000,
     )
     screen = PlainScreen(said, ("a", "b", "c"))
     outcome = LiveBounce(options, plan_path("3.1", "native", Switches()), screen).run()

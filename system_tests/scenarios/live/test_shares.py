@@ -15,9 +15,9 @@ from assignor.embedding import RunningTasks
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-THREADS, LIMIT_S = 4, 60
+THREADS, LIMIT_S = 4, 180
 TOPOLOGY = (
     Topology()
     .add_source("orders", topics=["orders"])

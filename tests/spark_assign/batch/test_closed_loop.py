@@ -17,7 +17,7 @@ from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = [
     pytest.mark.loop,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     # kafka-python leaves the sockets of connections that broke to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
