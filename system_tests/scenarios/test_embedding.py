@@ -59,7 +59,7 @@ class Member:
             bootstrap_servers=broker.bootstrap_servers,
             group_id="app",
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=6000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             **consumer_settings,
         )

@@ -65,7 +65,7 @@ def test_a_cooperative_group_gives_up_only_what_moves():
     )
     plan = LivePlan(before=stage, stages=(stage,), promised_versions=(101,))
     options = LiveOptions(
-        rate=100.0, quiet_ms=400.0, session_timeout_ms=30_000, settle_timeout_s=240
+        rate=100.0, quiet_ms=400.0, session_timeout_ms=60_000, settle_timeout_s=240
     )
     outcome = LiveBounce(options, plan, SilentScreen(sys.stderr, ("a", "b", "c"))).run()
     assert outcome.failure is None

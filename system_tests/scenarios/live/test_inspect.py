@@ -41,7 +41,7 @@ class Member(threading.Thread):
             client_id=name,
             bootstrap_servers=broker.bootstrap_servers,
             group_id=group,
-            session_timeout_ms=30_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             enable_auto_commit=False,
             metrics_enabled=False,

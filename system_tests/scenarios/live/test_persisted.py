@@ -37,7 +37,7 @@ def live_until_written(broker, state_dir, version, **settings):
         bootstrap_servers=broker.bootstrap_servers,
         group_id="app",
         partition_assignment_strategy=[assignor],
-        session_timeout_ms=10_000,
+        session_timeout_ms=60_000,
         heartbeat_interval_ms=200,
     )
     try:

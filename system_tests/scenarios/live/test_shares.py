@@ -44,7 +44,7 @@ class Thread:
             bootstrap_servers=broker.bootstrap_servers,
             group_id="app",
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             metrics_enabled=False,
         )

@@ -68,7 +68,7 @@ class Member(threading.Thread):
             group_id="g",
             partition_assignment_strategy=self.assignors,
             enable_auto_commit=False,
-            session_timeout_ms=30_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             metrics_enabled=False,
         )

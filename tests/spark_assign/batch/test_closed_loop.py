@@ -52,7 +52,7 @@ class Member(threading.Thread):
             bootstrap_servers=broker.bootstrap_servers,
             group_id=GROUP,
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             enable_auto_commit=False,
         )
