@@ -84,7 +84,8 @@ def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
 
     kafka-python forgets it and joins anew, which costs the whole group a rebalance, and a member
     that always works between its polls all of them. As in the Java client, an answer is kept as
-    long as the member is in the generation that it is of, and the session cannot have ended.
+    long as the member is in the generation that it is of, and the session cannot have ended. The
+    next `poll` looks for it whatever the join was for.
 
     An answer that kafka-python cannot take becomes one without partitions and user data, and
     `report` is told why.
@@ -100,6 +101,9 @@ def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
     async def join_or_take() -> bytes:
         nonlocal kept
         last, kept = kept, None
+        # Where changed metadata or topics are the reason, nothing else has the next `poll` take the
+        # answer: the reason is gone once the leader has decided, and the member hangs in the join.
+        coordinator.request_rejoin()
         if last is not None:
             generation, answer, since = last
             # An answer that was taken has ended the rebalance.
