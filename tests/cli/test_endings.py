@@ -32,7 +32,7 @@ QUICK = {
     "rolling-bounce": ("plan", "--from", "3.9", "--to", "native"),
     "spark-assign": ("batch", "--help"),
 }
-WAIT_S = 100
+WAIT_S = 240
 pytestmark = pytest.mark.timeout(600)
 STYLE = re.compile(rb"\x1b\[[0-9;]*m")
 

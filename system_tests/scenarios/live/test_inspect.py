@@ -17,7 +17,7 @@ from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
 PARTITIONS = 6
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def topology():

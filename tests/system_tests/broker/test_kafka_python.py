@@ -300,7 +300,7 @@ def test_a_topic_with_a_limit_keeps_what_is_new_and_tells_where_it_begins(broker
     admin.close()
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=0)
     for number in range(100):
-        producer.send("short", b"%d" % number, partition=0).get(timeout=30)
+        producer.send("short", b"%d" % number, partition=0).get(timeout=120)
     producer.close()
     client = consumer(broker, "short")
     where = TopicPartition("short", 0)
