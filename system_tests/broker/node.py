@@ -124,6 +124,8 @@ class Node:
             if response is not None:
                 writer.write(_encoded(incoming, response))
                 await writer.drain()
+            # Neither reading nor writing waits while there is something to read and room to write.
+            await asyncio.sleep(0)
 
     async def _answer(self, incoming: Incoming, client_host: str) -> Any | None:
         if incoming.body is None:

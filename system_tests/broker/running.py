@@ -13,7 +13,7 @@ from system_tests.broker.faults import Fault, RecordedRequest
 from system_tests.coordinator import CommittedOffset, GroupDescription, GroupEvent, OffsetKey
 
 _Value = TypeVar("_Value")
-_CALL_TIMEOUT_S = 30.0
+_CALL_TIMEOUT_S = 120.0
 
 
 class RunningBroker:

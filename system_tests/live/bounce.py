@@ -5,7 +5,7 @@ end is the same in every experiment: no more records, everything written must be
 verdict is asked for while the members still run, so that it judges a living group.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
@@ -117,6 +117,7 @@ class LiveBounce:
                 options=self._options,
                 screen=self._screen,
                 dice=self._dice,
+                stop_s=self._options.settle_timeout_s,
             )
             stack.callback(self._crew.end, grace_s=_GRACE_S)
             self._producer = WordProducer.of(world, self._options)
@@ -226,24 +227,22 @@ class LiveBounce:
         self._garbage_done = True
         crew = self._crew
         crew.start_foreign(stage)
-        crew.wait(
+        self._wait(
             lambda: (
                 None
                 if crew.group.decision and crew.group.decision.quarantined_members
                 else "no leader has quarantined the foreign member"
-            ),
-            timeout_s=self._options.settle_timeout_s,
+            )
         )
         self._quarantined = True
         self._settle()
         crew.stop(FOREIGN)
-        crew.wait(
+        self._wait(
             lambda: (
                 "the foreign member is still in the group"
                 if crew.group.decision and crew.group.decision.quarantined_members
                 else None
-            ),
-            timeout_s=self._options.settle_timeout_s,
+            )
         )
         self._settle()
 
@@ -253,14 +252,8 @@ class LiveBounce:
         if self._producer.failed:
             raise NotInTimeError(f"a record could not be written: {self._producer.failed}")
         crew.say(f"no more records; {sum(self._producer.counts().values())} are written")
-        crew.wait(self._unprocessed, timeout_s=self._options.settle_timeout_s)
-        gone = frozenset(crew.ended_ms)
-        unsettled = unsettled_reason(
-            crew.group,
-            partitions=self._options.partitions,
-            now_ms=monotonic() * 1000,
-            quiet_ms=0,
-        )
+        self._wait(self._unprocessed)
+        gone, unsettled = frozenset(crew.ended_ms), self._unsettled_at_the_end()
         self._last_versions = self._used_versions()
         self._stop_all()
         return judge(
@@ -285,6 +278,25 @@ class LiveBounce:
             )
         )
 
+    def _unsettled_at_the_end(self) -> str | None:
+        """Why the group does not settle any more; a rebalance that runs just now is waited for."""
+        try:
+            self._wait(lambda: self._unsettled(quiet_ms=0))
+        except NotInTimeError as error:
+            return str(error)
+        return None
+
+    def _wait(self, reason: Callable[[], str | None]) -> None:
+        self._crew.wait(reason, timeout_s=self._options.settle_timeout_s)
+
+    def _unsettled(self, *, quiet_ms: float) -> str | None:
+        return unsettled_reason(
+            self._crew.group,
+            partitions=self._options.partitions,
+            now_ms=monotonic() * 1000,
+            quiet_ms=quiet_ms,
+        )
+
     def _stop_all(self) -> None:
         crew = self._crew
         self._last_generation = crew.group.generation or 0
@@ -301,12 +313,7 @@ class LiveBounce:
         def reason() -> str | None:
             if self._producer.failed:
                 return f"a record could not be written: {self._producer.failed}"
-            return unsettled_reason(
-                crew.group,
-                partitions=options.partitions,
-                now_ms=monotonic() * 1000,
-                quiet_ms=options.quiet_ms,
-            )
+            return self._unsettled(quiet_ms=options.quiet_ms)
 
         try:
             crew.wait(reason, timeout_s=options.settle_timeout_s + extra_s)
@@ -314,10 +321,8 @@ class LiveBounce:
             raise NotInTimeError(f"the group did not settle: {error}") from error
         listed = ", ".join(f"{m.name} {len(m.active_tasks)}" for m in crew.group.alive)
         leader = crew.group.leader
-        crew.say(
-            f"settled; tasks {listed}",
-            acting={} if leader is None else {leader: Symbol.LEADS},
-        )
+        acting = {} if leader is None else {leader: Symbol.LEADS}
+        crew.say(f"settled; tasks {listed}", acting=acting)
 
     def _unprocessed(self) -> str | None:
         if self._producer.failed:

@@ -95,10 +95,11 @@ def _features(group: HeldGroup, *arguments: str) -> str:
         "--group",
         group.world.group_id,
     ]
+    limit_s = max(_TOOL_S, group.timeout_s)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TOOL_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
-        raise NotInTimeError(f"assignor features was not done in {_TOOL_S:.0f} s") from None
+        raise NotInTimeError(f"assignor features was not done in {limit_s:.0f} s") from None
     if done.returncode != 0:
         raise NotInTimeError(f"assignor features failed: {done.stderr.strip()}")
     return done.stdout.strip()

@@ -15,9 +15,9 @@ from assignor.observe import AnswersDecided, AssignmentTaken
 from encoding import AssignorError, HostInfo, TaskId
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 40
+LIMIT_S = 120
 REPARTITIONED = (
     Topology()
     .add_repartition_topic("by-word")
@@ -59,7 +59,7 @@ class Member:
             bootstrap_servers=broker.bootstrap_servers,
             group_id="app",
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=6000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             **consumer_settings,
         )
@@ -239,6 +239,35 @@ def test_repartitioned_records_are_written_and_read_through_the_created_topic(br
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
         at = producer.send(BY_WORD, b"1", b"hello").get(LIMIT_S)
     assert at.partition == partition_for_key(b"hello", 3)
+
+
+def test_a_join_for_new_partitions_that_ends_between_two_polls_is_taken(broker):
+    assignor = StreamsAssignor(
+        Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"]),
+        application_id="app",
+    )
+    consumer = KafkaConsumer(
+        "lines",
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id="app",
+        partition_assignment_strategy=[assignor],
+        metadata_max_age_ms=200,
+    )
+    assignor.attach(consumer)
+
+    def polled(count):
+        consumer.poll(timeout_ms=50)
+        return len(assignor.tasks.active) == count
+
+    until(lambda: polled(3), lambda: "assigned")
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    # Longer than a poll: its answer arrives while nobody polls.
+    broker.inject(Fault(api="SyncGroup", delay_ms=500))
+    admin.create_partitions({"lines": 4})
+    admin.close()
+    until(lambda: polled(4), lambda: "assigned anew")
+    consumer.close(autocommit=False)
+    assignor.close()
 
 
 def test_a_join_that_ends_between_two_polls_costs_no_rebalance(broker):

@@ -17,14 +17,14 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 4
 TASKS = {f"0_{number}" for number in range(PARTITIONS)}
 CHANGELOG = "word-count-counts-changelog"
 CHANGELOGS = [TopicPartition(CHANGELOG, number) for number in range(PARTITIONS)]
-LIMIT_S = 75
+LIMIT_S = 240
 SESSION_MS = 1500
 
 

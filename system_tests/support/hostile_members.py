@@ -53,7 +53,7 @@ _TOPOLOGY = (
 _KINDS = ("native", "3.9", "2.4")
 _CLIENT = {
     "group_id": GROUP,
-    "session_timeout_ms": 10_000,
+    "session_timeout_ms": 60_000,
     "heartbeat_interval_ms": 100,
     "retry_backoff_ms": 20,
     "metrics_enabled": False,

@@ -18,7 +18,7 @@ from probing.features import ASSIGNMENT_PROTOCOL, FeatureUpdate, FinalizedLevels
 
 FEATURE = "transaction.version"
 LEVELS = {1: {ASSIGNMENT_PROTOCOL: 11}, 2: {ASSIGNMENT_PROTOCOL: 101}}
-LIMIT_S = 60
+LIMIT_S = 180
 
 
 class LevelMember:
@@ -65,7 +65,7 @@ class LevelMember:
             bootstrap_servers=list(servers),
             group_id=group,
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=6000,
+            session_timeout_ms=60_000,  # no scenario is about a member that is put out
             heartbeat_interval_ms=200,
         )
         self.assignor.attach(self.consumer)

@@ -20,7 +20,7 @@ SHOWN_PORT = "9092"
 PORTS = (20_000, 32_000)
 # Generous: nothing here says how fast a machine is.
 COMMAND_S = 300
-PRINTS_S = 150
+PRINTS_S = 300
 
 
 @dataclass

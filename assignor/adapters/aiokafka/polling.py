@@ -2,7 +2,8 @@
 
 `AIOKafkaConsumer.getmany` raises what its background tasks ended with at every call, thousands of
 times a second. aiokafka does not know Kafka's error for a fenced member; it calls that, and other
-things, an unknown error.
+things, an unknown error. A member that was refused leaves the group: as one that no longer polls
+it would hold up every rebalance until `max_poll_interval_ms`.
 """
 
 import asyncio
@@ -40,15 +41,19 @@ async def polled(
         stop: ends the loop when set.
 
     Raises:
-        MemberStopped: the member cannot go on; the message says why, and what to do.
+        MemberStopped: the member cannot go on; the message says why, and what to do. One that was
+            refused leaves the group.
     """
-    ended, errors, well_s = stop or asyncio.Event(), PollErrors(), time.monotonic()
+    ended, errors = stop or asyncio.Event(), PollErrors()
+    failing_since_s: float | None = None
     while not ended.is_set() and not assignor.shutdown_requested:
         try:
             batch = await consumer.getmany(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
             pause = errors.failed(error)
-            if _UNKNOWN in str(error) and time.monotonic() - well_s > _patience_s(consumer):
+            now_s = time.monotonic()
+            failing_since_s = now_s if failing_since_s is None else failing_since_s
+            if _UNKNOWN in str(error) and now_s - failing_since_s > _patience_s(consumer):
                 raise MemberStopped(
                     f"this member left the group for good ({error}): another process runs with its "
                     "group.instance.id and took over, most likely; give each process one of its own"
@@ -58,8 +63,9 @@ async def polled(
                 await asyncio.wait_for(ended.wait(), pause.wait_ms / 1000)
             continue
         errors.succeeded()
-        well_s = time.monotonic()
+        failing_since_s = None
         if assignor.failed is not None:
+            consumer.unsubscribe()
             raise MemberStopped(f"this member left the group for good: {assignor.failed}")
         yield batch
 

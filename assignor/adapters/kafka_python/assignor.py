@@ -10,6 +10,7 @@ held back: the assignor takes them as an answer that it cannot take, and asks ag
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -54,10 +55,17 @@ class _Consumer:
         return bool(self._coordinator.rebalance_in_progress())
 
     def is_silent(self) -> bool:
-        """Whether it counts as a member and sends no heartbeats: so the client takes a fencing."""
-        stable = getattr(self._coordinator, "stable", None)
-        sends = getattr(self._coordinator, "_heartbeat_enabled", True)
-        return callable(stable) and bool(stable()) and not sends
+        """Whether it counts as a member and sends no heartbeats: so the client takes a fencing.
+
+        A member that joins anew sends none either, and counts as one until it found a coordinator.
+        """
+        coordinator = self._coordinator
+        stable = getattr(coordinator, "stable", None)
+        # kafka-python changes all three under its lock.
+        with getattr(coordinator, "_lock", None) or nullcontext():
+            joins = getattr(coordinator, "rejoining", False)
+            sends = getattr(coordinator, "_heartbeat_enabled", True)
+            return callable(stable) and bool(stable()) and not sends and not joins
 
     def has_lost_membership(self) -> bool:
         known = getattr(self._coordinator, "_generation", None)
@@ -76,7 +84,8 @@ def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
 
     kafka-python forgets it and joins anew, which costs the whole group a rebalance, and a member
     that always works between its polls all of them. As in the Java client, an answer is kept as
-    long as the member is in the generation that it is of, and the session cannot have ended.
+    long as the member is in the generation that it is of, and the session cannot have ended. The
+    next `poll` looks for it whatever the join was for.
 
     An answer that kafka-python cannot take becomes one without partitions and user data, and
     `report` is told why.
@@ -92,6 +101,9 @@ def _keep_joins(coordinator: Any, report: Callable[[str], None]) -> None:
     async def join_or_take() -> bytes:
         nonlocal kept
         last, kept = kept, None
+        # Where changed metadata or topics are the reason, nothing else has the next `poll` take the
+        # answer: the reason is gone once the leader has decided, and the member hangs in the join.
+        coordinator.request_rejoin()
         if last is not None:
             generation, answer, since = last
             # An answer that was taken has ended the rebalance.

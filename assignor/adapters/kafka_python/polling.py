@@ -2,12 +2,14 @@
 
 `KafkaConsumer.poll` raises the same error again at once when a member is fenced or has no rights,
 and kafka-python makes no pause of its own. Here such an error ends the loop with one sentence, and
-all others are waited for.
+all others are waited for. Whoever ends so leaves the group: as a member that no longer polls it
+would hold up every rebalance until `max_poll_interval_ms`.
 """
 
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError
@@ -21,7 +23,7 @@ from encoding import RebalanceError
 _log = line_logger(__name__)
 
 POLL_MS = 1000
-# A consumer that comes from a rebalance may be silent for an instant.
+# How long a consumer is silent, at every look, before it counts as fenced.
 _SILENT_S = 1.0
 
 
@@ -41,26 +43,43 @@ def polled(
         stop: ends the loop when set.
 
     Raises:
-        MemberStopped: the member cannot go on; the message says why, and what to do.
+        MemberStopped: the member cannot go on; the message says why, and what to do. It has left
+            the group, unless it is a static member.
     """
     ended = stop or threading.Event()
     errors = PollErrors()
-    heard_s = time.monotonic()
+    silent_since_s: float | None = None
     while not ended.is_set() and not assignor.shutdown_requested:
         try:
             batch = consumer.poll(timeout_ms=timeout_ms)
         except (KafkaError, RebalanceError, OSError) as error:
-            pause = errors.failed(error)
+            try:
+                pause = errors.failed(error)
+            except MemberStopped:
+                _leave(consumer)
+                raise
             _log.warning("%s", pause.why)
             ended.wait(pause.wait_ms / 1000)
             continue
         errors.succeeded()
         if assignor.failed is not None:
+            _leave(consumer)
             raise MemberStopped(f"this member left the group for good: {assignor.failed}")
-        heard_s = heard_s if assignor.is_silent else time.monotonic()
-        if time.monotonic() - heard_s > _SILENT_S:
+        # Between two looks anything may last long, a poll or the application: one look is no proof.
+        now_s = time.monotonic()
+        if not assignor.is_silent:
+            silent_since_s = None
+        elif silent_since_s is None:
+            silent_since_s = now_s
+        elif now_s - silent_since_s > _SILENT_S:
             errors.failed(FencedInstanceIdError())
         yield batch
+
+
+def _leave(consumer: Any) -> None:
+    """Leave the group, also as one that was given a member id and has not joined yet."""
+    with suppress(KafkaError, OSError):
+        consumer.unsubscribe()
 
 
 def commit_next(consumer: Any, next_offsets: Mapping[Any, int]) -> bool:

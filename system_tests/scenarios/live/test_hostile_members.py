@@ -33,7 +33,7 @@ def broker():
         yield running
 
 
-def wait(found, what, *, limit_s=60.0):
+def wait(found, what, *, limit_s=180.0):
     deadline = time.monotonic() + limit_s
     while not found():
         assert time.monotonic() < deadline, f"not in {limit_s:.0f} s: {what()}"

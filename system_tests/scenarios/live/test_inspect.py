@@ -15,9 +15,9 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
 PARTITIONS = 6
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def topology():
@@ -41,7 +41,7 @@ class Member(threading.Thread):
             client_id=name,
             bootstrap_servers=broker.bootstrap_servers,
             group_id=group,
-            session_timeout_ms=30_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             enable_auto_commit=False,
             metrics_enabled=False,

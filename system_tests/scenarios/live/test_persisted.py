@@ -11,9 +11,9 @@ from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.stores import StoreError
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LIMIT_S = 60
+LIMIT_S = 180
 COUNTED = (
     Topology()
     .add_source("lines", topics=["lines"])
@@ -37,7 +37,7 @@ def live_until_written(broker, state_dir, version, **settings):
         bootstrap_servers=broker.bootstrap_servers,
         group_id="app",
         partition_assignment_strategy=[assignor],
-        session_timeout_ms=10_000,
+        session_timeout_ms=60_000,
         heartbeat_interval_ms=200,
     )
     try:

@@ -2,17 +2,13 @@
 
 import pytest
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
 _REPLACED = "all brokers are replaced by new ones"
 
 
 @pytest.mark.slow
 def test_a_bounce_of_both_clients_goes_on_when_all_brokers_are_replaced(bounce):
-    run = bounce(
-        "--from 3.1 --to native --replace-brokers --members 2 --client mixed --verbose --timeout 60"
-        " --session-timeout-ms 20000",
-        timeout_s=170,
-    )
+    run = bounce("--from 3.1 --to native --replace-brokers --members 2 --client mixed --verbose")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("records")["missing"] == 0
     trace = run.stderr.splitlines()

@@ -15,9 +15,9 @@ from assignor.embedding import RunningTasks
 from encoding import TaskId
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-THREADS, LIMIT_S = 4, 60
+THREADS, LIMIT_S = 4, 180
 TOPOLOGY = (
     Topology()
     .add_source("orders", topics=["orders"])
@@ -44,7 +44,7 @@ class Thread:
             bootstrap_servers=broker.bootstrap_servers,
             group_id="app",
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             metrics_enabled=False,
         )

@@ -1,4 +1,7 @@
-"""Static members (KIP-345): whoever is back within its session finds its place and its answer."""
+"""Static members (KIP-345): whoever is back within its session finds its place and its answer.
+
+`bounce` gives sessions of a minute, so that everybody is back in time, however slow the machine.
+"""
 
 import sys
 from random import Random
@@ -13,29 +16,24 @@ from system_tests.live.plan import LiveOptions, Stage
 from system_tests.live.processes import Crew
 from system_tests.live.screen import SilentScreen
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
-# Back within the session, however slow the machine.
-PATIENT = "--session-timeout-ms 60000 --timeout 90"
-LIMIT_S = 170
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 NATIVE = Stage(release="native", upgrade_from=None, latest_version=101)
 
 
 def test_an_upgrade_of_static_members_on_both_clients_costs_no_rebalance_at_all(bounce):
-    run = bounce(
-        f"--from native --to next --static --client mixed --members 4 {PATIENT}", timeout_s=LIMIT_S
-    )
+    run = bounce("--from native --to next --static --client mixed --members 4")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["total"] == 0
 
 
 def test_going_back_is_as_cheap_though_the_kept_answers_are_of_the_later_program(bounce):
-    run = bounce(f"--from next --to native --static --kill leader {PATIENT}", timeout_s=LIMIT_S)
+    run = bounce("--from next --to native --static --kill leader")
     assert (run.status, run.failed()) == (0, [])
     assert run.numbers("rebalances")["total"] == 0
 
 
 def test_beside_jvm_leaders_a_kept_answer_below_ours_costs_one_rebalance_for_the_version(bounce):
-    run = bounce(f"--from 3.1 --to native --static {PATIENT}", timeout_s=LIMIT_S)
+    run = bounce("--from 3.1 --to native --static")
     assert (run.status, run.failed()) == (0, [])
     numbers = run.numbers("rebalances")
     assert numbers["membership"] == 0
@@ -77,5 +75,5 @@ def settle(crew):
     """Wait until every partition has an owner and nobody waits for anything."""
     crew.wait(
         lambda: unsettled_reason(crew.group, partitions=4, now_ms=monotonic() * 1000, quiet_ms=400),
-        timeout_s=60,
+        timeout_s=240,
     )

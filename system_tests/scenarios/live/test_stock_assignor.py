@@ -17,7 +17,7 @@ from assignor import Topology
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from system_tests.broker import BrokerConfig, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
 PARTITIONS = 6
 NAMES = ("a", "b", "c")
 
@@ -68,7 +68,7 @@ class Member(threading.Thread):
             group_id="g",
             partition_assignment_strategy=self.assignors,
             enable_auto_commit=False,
-            session_timeout_ms=30_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             metrics_enabled=False,
         )
@@ -91,7 +91,7 @@ class Member(threading.Thread):
 
 
 def wait_until(condition, members):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not condition():
         for member in members.values():
             if member.error is not None:

@@ -47,7 +47,7 @@ def listener(on_connection):
         for connection in held:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+        thread.join(120)
         for connection in held:
             connection.close()
         assert not thread.is_alive()

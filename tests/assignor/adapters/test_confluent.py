@@ -13,7 +13,7 @@ from assignor.adapters.confluent import ConfluentReader
 from assignor.embedding import MemberStopped
 from tests.assignor.embedding.clusters import until
 
-LIMIT_S = 30
+LIMIT_S = 120
 A, B = TopicPartition("words", 0), TopicPartition("words", 1)
 
 

@@ -150,7 +150,7 @@ def test_the_stream_is_answered_line_by_line_while_it_is_open():
             child.stdin.flush()
             assert json.loads(child.stdout.readline())["name"] == name
         child.stdin.close()
-        assert child.wait(timeout=20) == 0
+        assert child.wait(timeout=120) == 0
 
 
 def test_a_simulation_says_what_it_takes_unknown_end_offsets_for():

@@ -236,7 +236,7 @@ def test_answers_are_flushed_one_by_one():
             child.stdin.flush()
             assert json.loads(child.stdout.readline())["id"] == number
         child.stdin.close()
-        assert child.wait(timeout=20) == 0
+        assert child.wait(timeout=120) == 0
 
 
 MEMBER = Subscription(

@@ -17,10 +17,10 @@ from assignor.stores import FolderDisk, StoreError
 from probing.features import LevelRange
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
-pytestmark = [pytest.mark.loop, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.loop, pytest.mark.timeout(600)]
 
 METADATA = "metadata.version"
-LIMIT_S = 60
+LIMIT_S = 120
 
 
 @pytest.fixture

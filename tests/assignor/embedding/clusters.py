@@ -13,7 +13,7 @@ PARTS = (
     .subtopologies("app")
 )
 CHANGELOG = "app-counts-changelog"
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 class Cluster:

@@ -26,7 +26,7 @@ def in_another_process(path):
         [sys.executable, "-c", OTHER, str(path)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=120,
         check=False,
     )
 

@@ -17,7 +17,7 @@ from system_tests.broker import BrokerConfig, running_broker
 
 pytestmark = [
     pytest.mark.loop,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     # kafka-python leaves the sockets of connections that broke to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -52,7 +52,7 @@ class Member(threading.Thread):
             bootstrap_servers=broker.bootstrap_servers,
             group_id=GROUP,
             partition_assignment_strategy=[self.assignor],
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=200,
             enable_auto_commit=False,
         )

@@ -34,7 +34,7 @@ def test_a_wait_for_records_ends_with_its_time_and_with_a_record():
         waiting = asyncio.create_task(cluster.wait_for_append(60))
         await asyncio.sleep(0)
         cluster.announce_append()
-        await asyncio.wait_for(waiting, 30)
+        await asyncio.wait_for(waiting, 120)
 
     asyncio.run(waited())
 

@@ -36,7 +36,7 @@ def test_prints_its_address_serves_and_ends_cleanly_when_told_to(number):
         admin = KafkaAdminClient(bootstrap_servers=line.split()[-1])
         assert sorted(admin.list_topics()) == ["one", "words"]
         process.send_signal(number)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=120) == 0
         assert process.stderr.read() == ""
         admin.close()
 
@@ -47,7 +47,7 @@ def test_address_as_json_names_every_node():
         told = json.loads(process.stdout.readline())
         assert len(told["listening"]) == 2
         process.terminate()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=120) == 0
 
 
 @pytest.mark.loop
@@ -56,7 +56,7 @@ def test_port_in_use_is_one_sentence_and_status_3():
         socket.create_server(("127.0.0.1", 0)) as taken,
         start("--port", str(taken.getsockname()[1])) as process,
     ):
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 3
     assert said.count("\n") == 1
     assert "choose another" in said
@@ -66,7 +66,7 @@ def test_port_in_use_is_one_sentence_and_status_3():
 @pytest.mark.parametrize("arguments", [("--topic", "t:none"), ("--topic", "no spaces")])
 def test_bad_arguments_are_status_2(arguments):
     with start("--port", "0", *arguments) as process:
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 2
     assert "Traceback" not in said
 

@@ -35,9 +35,8 @@ def consumer(broker, *topics, **config):
     settings = {
         "group_id": "g",
         "auto_offset_reset": "earliest",
-        "session_timeout_ms": 1_500,
+        "session_timeout_ms": 60_000,
         "heartbeat_interval_ms": 100,
-        "max_poll_interval_ms": 5_000,
         "enable_auto_commit": False,
     }
     names = topics or ("in",)
@@ -54,7 +53,7 @@ def produce(broker, values, **config):
     producer.close()
 
 
-def poll_until(client, condition, polls=10):
+def poll_until(client, condition, polls=120):
     for _ in range(polls):
         if condition():
             return
@@ -107,7 +106,7 @@ def members(broker, count, **config):
             member.leave()
 
 
-def wait_until(condition, timeout_s=10):
+def wait_until(condition, timeout_s=120):
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
@@ -178,7 +177,7 @@ def test_every_stock_assignor_settles_when_members_come_and_go(broker, assignor)
 
 
 def test_member_that_crashes_is_expired_and_the_other_takes_over(broker):
-    with members(broker, 2) as group:
+    with members(broker, 2, session_timeout_ms=6_000) as group:
         wait_until(lambda: share_evenly(group))
         victim = group[1].consumer._coordinator._generation.member_id
         broker.inject(Fault(member_id=victim, drop=True, times=1_000))
@@ -260,20 +259,19 @@ def test_generation_over_the_record_limit_fails_in_the_client_as_on_a_real_broke
         assert EventKind.STORE_FAILED in {e.kind for e in broker.events}
 
 
-def test_idle_consumer_polls_long_and_rarely(broker):
-    client = consumer(broker, fetch_max_wait_ms=500)
+def test_idle_consumer_polls_long_and_is_woken_by_a_record(broker):
+    client = consumer(broker, fetch_max_wait_ms=25_000)
     while not client.assignment():
         client.poll(timeout_ms=1_000)
     client.poll(timeout_ms=300)
     before = len(broker.requests("Fetch"))
-    start = time.monotonic()
+    began = time.monotonic()
     client.poll(timeout_ms=1_500)
     per_node = (len(broker.requests("Fetch")) - before) / 2
-    assert per_node <= (time.monotonic() - start) / 0.5 + 2
-    produced = time.monotonic()
+    assert per_node <= (time.monotonic() - began) / 25 + 2
     produce(broker, [b"wake up"])
-    assert any(client.poll(timeout_ms=2_000).values())
-    assert time.monotonic() - produced < 1
+    # Without the record the broker would not answer before the wait is over.
+    assert any(client.poll(timeout_ms=20_000).values())
     client.close()
 
 
@@ -302,7 +300,7 @@ def test_a_topic_with_a_limit_keeps_what_is_new_and_tells_where_it_begins(broker
     admin.close()
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=0)
     for number in range(100):
-        producer.send("short", b"%d" % number, partition=0).get(timeout=30)
+        producer.send("short", b"%d" % number, partition=0).get(timeout=120)
     producer.close()
     client = consumer(broker, "short")
     where = TopicPartition("short", 0)

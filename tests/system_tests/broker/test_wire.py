@@ -10,6 +10,7 @@ from kafka.protocol.metadata import (
     ApiVersionsResponse,
     FindCoordinatorRequest,
     MetadataRequest,
+    MetadataResponse,
 )
 
 from system_tests.broker import BrokerConfig, Fault
@@ -123,8 +124,8 @@ def test_frame_that_ends_early_is_noticed_and_a_clean_end_is_not(caplog):
 def join_request(member_id="", metadata=b"m"):
     return JoinGroupRequest(
         group_id="g",
-        session_timeout_ms=1_000,
-        rebalance_timeout_ms=5_000,
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
         protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="r", metadata=metadata)],
@@ -147,6 +148,23 @@ def test_waiting_join_holds_up_its_own_connection_and_no_other():
         assert again.generation_id == (await two_is_in).generation_id == 2
 
     on_broker(work)
+
+
+def test_a_connection_with_many_requests_holds_up_no_other():
+    async def work(broker, connect):
+        busy, other = await connect(), await connect()
+        await other.ask("ApiVersions", 0)
+        for _ in range(2_000):
+            busy.send(MetadataRequest(topics=[]), 9)
+        while not broker.requests("Metadata"):  # noqa: ASYNC110 - a broker has no event to wait for
+            await asyncio.sleep(0)
+        await other.ask("FindCoordinator", 3, key="g")
+        begun = len(broker.requests("Metadata"))
+        for _ in range(2_000):
+            await busy.receive(MetadataResponse, 9)
+        return begun
+
+    assert on_broker(work) < 1_000
 
 
 def test_answers_of_one_connection_come_in_the_order_of_its_requests():

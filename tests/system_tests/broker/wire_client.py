@@ -6,7 +6,7 @@ import struct
 from system_tests.broker import EmbeddedBroker
 from system_tests.broker.wire import APIS
 
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 class Client:
@@ -47,7 +47,7 @@ def on_broker(work, config=None):
                 return clients[-1]
 
             try:
-                return await asyncio.wait_for(work(broker, connect), 50)
+                return await asyncio.wait_for(work(broker, connect), 2 * LIMIT_S)
             finally:
                 for client in clients:
                     client.writer.close()

@@ -188,7 +188,7 @@ def test_a_report_that_cannot_be_written_ends_with_3_before_anything_starts(tmp_
 
 
 @pytest.mark.loop
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_again(tmp_path):
     page = tmp_path / "page.html"
     line = "live --from 3.1 --to native --members 2 --order b,a"
@@ -196,7 +196,7 @@ def test_a_real_bounce_is_drawn_with_its_verdict_and_the_command_that_does_it_ag
         [sys.executable, "-m", "system_tests.cli.main", *line.split(), "--report", str(page)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

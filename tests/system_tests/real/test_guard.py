@@ -15,7 +15,7 @@ def keeper(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "system_tests.real.guard", str(folder), "sleep", "60"],
+        [sys.executable, "-m", "system_tests.real.guard", str(folder), "sleep", "600"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -29,7 +29,7 @@ def keeper(tmp_path):
 
 
 def is_gone(pid):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
@@ -42,7 +42,7 @@ def is_gone(pid):
 def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(keeper):
     process, child, folder = keeper
     process.stdin.close()
-    process.wait(timeout=10)
+    process.wait(timeout=120)
     assert is_gone(child)
     assert not folder.exists()
 
@@ -50,7 +50,7 @@ def test_the_end_of_its_input_ends_the_command_and_removes_the_folder(keeper):
 def test_a_stop_reaches_the_command_and_the_folder_stays(keeper):
     process, child, folder = keeper
     process.terminate()
-    process.wait(timeout=10)
+    process.wait(timeout=120)
     assert is_gone(child)
     assert folder.exists()
 
@@ -58,5 +58,5 @@ def test_a_stop_reaches_the_command_and_the_folder_stays(keeper):
 def test_a_killed_keeper_takes_its_command_along(keeper):
     process, child, _ = keeper
     process.kill()
-    process.wait(timeout=10)
+    process.wait(timeout=120)
     assert is_gone(child)

@@ -19,9 +19,13 @@ FENCED = 82
 class Consumer:
     """`getmany` gives what is listed: a batch, or an error that is raised."""
 
-    def __init__(self, *results, instance=None):
+    def __init__(self, *results, instance=None, session_ms=0):
         self.results = list(results)
-        self._group_instance_id, self._session_timeout_ms = instance, 0
+        self._group_instance_id, self._session_timeout_ms = instance, session_ms
+        self.has_left = False
+
+    def unsubscribe(self):
+        self.has_left = True
 
     async def getmany(self, timeout_ms):
         one = self.results.pop(0)
@@ -58,7 +62,7 @@ def test_batches_come_through_and_errors_that_pass_are_waited_for():
         (Consumer(kafka_errors.GroupAuthorizationFailedError("app")), assignor(), "grant READ"),
         (Consumer({}), assignor(failed="no level fits"), "no level fits"),
         (
-            Consumer(kafka_errors.KafkaError("UnknownError()"), instance="me"),
+            Consumer(*[kafka_errors.KafkaError("UnknownError()")] * 2, instance="me"),
             assignor(),
             "group.in",
         ),
@@ -72,6 +76,28 @@ def test_what_would_come_again_ends_the_loop_with_what_to_do(consumer, member, w
 def test_an_unknown_error_of_a_dynamic_member_is_waited_for():
     unknown = kafka_errors.KafkaError("UnknownError()")
     assert batches(Consumer(unknown, {"p": [1]}), assignor(), until={"p": [1]}) == [{"p": [1]}]
+
+
+def test_one_unknown_error_after_a_long_pause_of_the_application_is_waited_for():
+    unknown = kafka_errors.KafkaError("UnknownError()")
+    consumer, seen = Consumer({}, unknown, {"p": [1]}, instance="me", session_ms=20), []
+
+    async def collect():
+        async for batch in polled(consumer, assignor()):
+            seen.append(batch)
+            await asyncio.sleep(0.05)
+            if batch:
+                break
+
+    asyncio.run(collect())
+    assert seen == [{}, {"p": [1]}]
+
+
+def test_a_refused_member_leaves_the_group_before_the_loop_ends():
+    consumer = Consumer({})
+    with pytest.raises(MemberStopped, match="no level fits"):
+        batches(consumer, assignor(failed="no level fits"), until=None)
+    assert consumer.has_left
 
 
 def test_the_groups_end_is_the_loops_end():

@@ -216,6 +216,14 @@ def test_an_answer_that_nobody_took_is_taken_by_the_next_poll_and_only_by_one():
     assert join() == of_join(3)
 
 
+def test_a_join_for_changed_metadata_is_one_that_the_next_poll_looks_for():
+    coordinator = Joining()
+    join = attached(coordinator)
+    assert coordinator.requests == 0
+    join()
+    assert coordinator.requests == 1
+
+
 def test_an_answer_is_not_kept_beyond_its_generation_or_session():
     coordinator = Joining()
     join = attached(coordinator)
@@ -291,5 +299,6 @@ def test_a_strategy_that_fails_moves_nothing_and_is_asked_again_after_its_back_o
     assert assignor._timer._timer is not None
     assignor.close()
     said = [w for event in seen if isinstance(event, AnswersDecided) for w in event.warnings]
-    raised = "ZeroDivisionError: by nothing (test_assignor.py, line 281)"
+    line = failing.__code__.co_firstlineno + 2
+    raised = f"ZeroDivisionError: by nothing (test_assignor.py, line {line})"
     assert len([w for w in said if f"{raised} (once)" in w]) == 2

@@ -1,6 +1,7 @@
 """The poll loop: ends for one reason, waits for the others, commits what still can be committed."""
 
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -10,13 +11,17 @@ from assignor import LeaderRefused
 from assignor.adapters.kafka_python import polling as kafka_polling
 from assignor.adapters.kafka_python.polling import commit_next, polled
 from assignor.embedding import MemberStopped
+from assignor.errors import MemberRefused
 
 
 class Consumer:
     """Polls give what is listed: a batch, or an error that is raised."""
 
     def __init__(self, *results):
-        self.results, self.committed = list(results), None
+        self.results, self.committed, self.has_left = list(results), None, False
+
+    def unsubscribe(self):
+        self.has_left = True
 
     def poll(self, timeout_ms):
         one = self.results.pop(0)
@@ -30,8 +35,8 @@ class Consumer:
         self.committed = {where: at.offset for where, at in offsets.items()}
 
 
-def assignor(*, silent=False, shutdown=False):
-    return SimpleNamespace(failed=None, is_silent=silent, shutdown_requested=shutdown)
+def assignor(*, silent=False, shutdown=False, failed=None):
+    return SimpleNamespace(failed=failed, is_silent=silent, shutdown_requested=shutdown)
 
 
 def test_batches_come_through_until_somebody_says_stop():
@@ -71,6 +76,50 @@ def test_a_consumer_that_went_silent_is_fenced(monkeypatch):
     monkeypatch.setattr(kafka_polling, "_SILENT_S", 0.0)
     with pytest.raises(MemberStopped, match="FencedInstanceIdError"):
         list(polled(Consumer({}, {}, {}), assignor(silent=True)))
+
+
+class LateConsumer(Consumer):
+    """Polls of 5 s each; the assignor's consumer is silent after those in `silent`."""
+
+    def __init__(self, clock, member, silent):
+        super().__init__(*({"p": [number]} for number in range(len(silent))))
+        self.clock, self.member, self.silent = clock, member, silent
+
+    def poll(self, timeout_ms):
+        self.clock.now += 5.0
+        self.member.is_silent = self.silent[len(self.silent) - len(self.results)]
+        return super().poll(timeout_ms)
+
+
+@pytest.mark.parametrize(
+    ("silent", "ends"),
+    [
+        ((True, False, False), False),
+        ((False, True, False), False),
+        ((True, False, True), False),
+        ((False, True, True), True),
+    ],
+)
+def test_one_silent_look_after_a_long_poll_is_no_fencing(monkeypatch, silent, ends):
+    clock, stop, member, seen = SimpleNamespace(now=0.0), threading.Event(), assignor(), []
+    monkeypatch.setattr(kafka_polling, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    with pytest.raises(MemberStopped) if ends else nullcontext():
+        for batch in polled(LateConsumer(clock, member, silent), member, stop=stop):
+            seen.append(batch)
+            if len(seen) == len(silent):
+                stop.set()
+    assert len(seen) == len(silent) - ends
+
+
+@pytest.mark.parametrize(
+    ("result", "failed"),
+    [({}, "no level fits"), (MemberRefused("no level fits"), None)],
+)
+def test_a_refused_member_leaves_the_group_before_the_loop_ends(result, failed):
+    consumer = Consumer(result)
+    with pytest.raises(MemberStopped, match="no level fits"):
+        list(polled(consumer, assignor(failed=failed)))
+    assert consumer.has_left
 
 
 def test_the_groups_end_is_the_loops_end():

@@ -182,13 +182,20 @@ def test_an_unknown_store_and_a_store_without_known_input_are_sentences(member):
 
 
 @pytest.mark.parametrize(
-    ("is_stable", "sends", "is_silent"),
-    [(True, True, False), (True, False, True), (False, False, False)],
+    ("is_stable", "sends", "joins", "is_silent"),
+    [
+        (True, True, False, False),
+        (True, False, False, True),
+        (False, False, False, False),
+        # It joins anew and looks for the coordinator, which may take as long as it likes.
+        (True, False, True, False),
+    ],
 )
 def test_a_member_is_silent_when_it_counts_as_one_without_heartbeats(
-    member, is_stable, sends, is_silent
+    member, is_stable, sends, joins, is_silent
 ):
     one, coordinator = member()
     coordinator.stable = lambda: is_stable
+    coordinator.rejoining = joins
     coordinator._heartbeat_enabled = sends
     assert one.is_silent is is_silent

@@ -33,7 +33,7 @@ from tests.assignor.adapters.rebootstrap.aiokafka_clients import (
 )
 from tests.assignor.adapters.rebootstrap.clusters import LIMIT_S, TOPIC, Names
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 loop = pytest.mark.loop
 RELIED_ON = (
     AIOKafkaClient._get_conn,

@@ -38,7 +38,7 @@ from tests.assignor.adapters.rebootstrap.clusters import (
     write,
 )
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 loop = pytest.mark.loop
 RELIED_ON = (
     KafkaConnectionManager.get_connection,
