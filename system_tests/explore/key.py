@@ -68,6 +68,7 @@ class Keys:
             world.is_stable,
             evidence.led_by_native,
             progress.crashes,
+            progress.is_forced,
         )
         parts: list[tuple[int, tuple[Numbers, ...]]] = []
         for process in range(world.setup.processes):

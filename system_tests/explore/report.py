@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from system_tests.explore.issues import ISSUES
-from system_tests.explore.moves import CRASH, OPERATOR, RESTART, STOP, Move
+from system_tests.explore.moves import CRASH, FORCE, OPERATOR, RESTART, STOP, Move
 from system_tests.explore.search import Bounds, Explored, Found, first_node, replay
 from system_tests.sim import Happening, Plan, trace_lines
 
@@ -16,7 +16,9 @@ def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:
         if move.kind not in OPERATOR:
             continue
         who = move.who
-        if move.kind == STOP:
+        if move.kind == FORCE:
+            lines.append(FORCE)
+        elif move.kind == STOP:
             lines.append(f"stop {who}")
         elif move.kind == CRASH:
             lines.append(f"kill {who}")
