@@ -67,8 +67,9 @@ def place(
         )
         return frozenset(kind_of(one) for one in explored.found), explored
 
+    # The old release first: what it does alone is found soon, and then there is time for the new.
+    in_old, searched_old = met_in(plan.old)
     in_new, searched_new = met_in(plan.new)
-    in_old, searched_old = met_in(plan.old) if wanted - in_new else (wanted, searched_new)
     placed = []
     for one in given:
         kind = kind_of(one)
