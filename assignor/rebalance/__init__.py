@@ -9,6 +9,18 @@ from assignor.rebalance.consumer_protocol import (
     safe_consumer_subscription,
 )
 from assignor.rebalance.endpoints import checked_endpoint, parse_endpoint
+from assignor.rebalance.following import (
+    NEW_PACE,
+    AskAgain,
+    DropRejoin,
+    End,
+    Rejoin,
+    RejoinLater,
+    RejoinPace,
+    Report,
+    Step,
+    steps_after,
+)
 from assignor.rebalance.held_tasks import PartitionsByTask, TasksHeld, TasksListener
 from assignor.rebalance.leader import (
     GROUP_RECORD_LIMIT,
@@ -35,13 +47,17 @@ from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
 
 __all__ = [
     "GROUP_RECORD_LIMIT",
+    "NEW_PACE",
     "NONE_STALLED",
     "NO_CLAIMS",
     "NO_FAILURES",
     "RECORD_BYTES",
+    "AskAgain",
     "ClaimMemory",
     "ConsumerAssignment",
     "ConsumerSubscription",
+    "DropRejoin",
+    "End",
     "GroupAnswer",
     "GroupMember",
     "HostMap",
@@ -52,8 +68,13 @@ __all__ = [
     "MemberIdentity",
     "PartitionsByTask",
     "Received",
+    "Rejoin",
+    "RejoinLater",
+    "RejoinPace",
+    "Report",
     "Routing",
     "ServedByHost",
+    "Step",
     "StreamsMember",
     "TasksHeld",
     "TasksListener",
@@ -68,4 +89,5 @@ __all__ = [
     "read_consumer_assignment",
     "read_consumer_subscription",
     "safe_consumer_subscription",
+    "steps_after",
 ]

@@ -16,7 +16,9 @@ in which another rule of the simulator is broken than with the whole table. A te
 - *goes red*: rules that are broken only without the row;
 - *no longer found*: the bounce is one that history knows to be broken, and without the row the
   simulator does not find that any more;
-- a row that nothing misses says why.
+- a row that nothing misses says why;
+- *no row holds*: the code raises, which proves little: [mutants](mutants.md) lets rows say
+  something else instead.
 
 A bounce is a command (`rolling-bounce simulate ...`, as it stands here, shows it with the whole
 table) or a runbook."""

@@ -10,7 +10,7 @@ import click
 from assignor.cli import Command, format_option, timeout_option
 from probing import ReleaseError
 from system_tests.cli.options import EXIT_BAD, group_options, partitions_option, refuse
-from system_tests.explore import ISSUES, Bounds, document, explore, lines_of, wanted
+from system_tests.explore import ISSUES, Bounds, document, explore, lines_of, place, wanted
 from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
 
 _NOTES = """
@@ -22,7 +22,10 @@ PROGRAM explore --from 2.0.1 --to 2.3.0  # a bug of history
 PROGRAM explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
 PROGRAM explore --from 3.1 --to 3.9 --members 2 --crashes 2
 """
-_EXITS = {0: "nothing was found; an incomplete search says so", 1: "a rule can be broken"}
+_EXITS = {
+    0: "nothing was found, or only what the old release does alone; an incomplete search says so",
+    1: "a rule can be broken: in the new release alone, or by the upgrade",
+}
 
 _BOUNDS = Bounds()
 
@@ -70,7 +73,8 @@ def explore_command(**given: Any) -> None:
 
     Real leaders and members exchange real bytes over a real group coordinator, in every order of
     bounces, joins, syncs, crashes and expired sessions, under every leader. For each broken rule
-    the shortest runbook is printed. RELEASE is x.y for its newest patch, x.y.z, native, next or
+    the shortest runbook is printed, and whether the new release alone breaks it, the upgrade, or
+    only the old release alone. RELEASE is x.y for its newest patch, x.y.z, native, next or
     incompatible.
     """
     try:
@@ -90,11 +94,13 @@ def explore_command(**given: Any) -> None:
     issue, seconds = given["issue"], given["timeout"]
     until = float("inf") if seconds is None else time.monotonic() + seconds
     explored = explore(plan, bounds, issue=issue, is_out_of_time=lambda: time.monotonic() > until)
+    found = wanted(explored, issue)
+    placed = place(plan, bounds, found, is_out_of_time=lambda: time.monotonic() > until)
     if given["form"] == "json":
-        click.echo(json.dumps(document(plan, bounds, explored, issue), indent=2))
+        click.echo(json.dumps(document(plan, bounds, explored, placed), indent=2))
     else:
-        click.echo("\n".join(lines_of(plan, bounds, explored, issue)))
-    sys.exit(EXIT_BAD if wanted(explored, issue) else 0)
+        click.echo("\n".join(lines_of(plan, bounds, explored, placed, issue=issue)))
+    sys.exit(EXIT_BAD if any(one.is_bad for one in placed) else 0)
 
 
 def _plan(old: str, new: str, *, static: bool) -> Plan:

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 
 from system_tests.explore.moves import Move, Progress
 from system_tests.explore.world import StillWorld
-from system_tests.sim import Broken, Evidence, Plan, Settled, check_final_versions, check_step
+from system_tests.sim import (
+    Broken,
+    Evidence,
+    Plan,
+    Settled,
+    check_final_version,
+    check_resting_versions,
+    check_step,
+)
 
 Edges = Sequence[tuple[Move, int]]
 
@@ -115,8 +123,10 @@ def judge(
     used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
     settled = Settled(0, world.group.generation, "", used)
     broken = check_step(evidence, settled)
-    if progress.is_done(plan):
-        broken += check_final_versions(
-            [settled], plan.promised_versions, is_uniform=plan.is_uniform
+    if progress.is_forced:
+        broken += check_final_version([settled], plan.final_version)
+    elif progress.is_done(plan):
+        broken += check_resting_versions(
+            [settled], plan.resting_versions, is_uniform=plan.is_uniform
         )
     return broken

@@ -14,7 +14,8 @@ Some orders are not told apart, because nobody could tell their outcome apart:
   restarts - still strikes between any two.
 
 The operator is a careful one: bounces the next process when the group has come to rest, all
-processes are up. A crashed process is started again as it was, whenever.
+processes are up. A crashed process is started again as it was, whenever. When all is done and the
+group rests, one last rebalance is forced, which nothing disturbs.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +28,8 @@ from system_tests.sim.world import Phase, StreamThread
 
 DELIVER, BEAT, FIRE, EXPIRE, DUE = "deliver", "beat", "fire", "expire", "due"
 STOP, START, CRASH, RESTART = "stop", "start", "crash", "start again"
-OPERATOR = frozenset({STOP, START, CRASH, RESTART})
+FORCE = "force a rebalance"
+OPERATOR = frozenset({STOP, START, CRASH, RESTART, FORCE})
 """Moves that stand in a runbook; the others happen by themselves."""
 
 
@@ -55,12 +57,14 @@ class Progress:
         stages: process -> stages of the plan that it has been brought through.
         stopped: processes that were stopped to be bounced; crashed: that went down by themselves.
         crashes: how many more may strike.
+        is_forced: the last rebalance has been forced.
     """
 
     stages: tuple[int, ...]
     stopped: frozenset[int] = frozenset()
     crashed: frozenset[int] = frozenset()
     crashes: int = 0
+    is_forced: bool = False
 
     def is_done(self, plan: Plan) -> bool:
         """Whether every process has been brought through every stage, and is up."""
@@ -164,6 +168,10 @@ def operator_moves(world: StillWorld, progress: Progress, plan: Plan, *, rests: 
         plan: what is to be done.
         rests: the group has come to rest, and nothing happens by itself.
     """
+    if progress.is_forced:
+        return []
+    if rests and progress.is_done(plan):
+        return [Move(FORCE, "")]
     found = [Move(START, letter(process)) for process in sorted(progress.stopped)]
     found += [Move(RESTART, letter(process)) for process in sorted(progress.crashed)]
     processes = range(len(progress.stages))
@@ -171,13 +179,16 @@ def operator_moves(world: StillWorld, progress: Progress, plan: Plan, *, rests: 
         stage = min(progress.stages)
         if stage < len(plan.stages):
             found += [Move(STOP, letter(p)) for p in processes if progress.stages[p] == stage]
-    if progress.crashes and not (rests and progress.is_done(plan)):
+    if progress.crashes:
         found += [Move(CRASH, letter(p)) for p in processes if world.is_up(p)]
     return found
 
 
 def act(world: StillWorld, progress: Progress, plan: Plan, move: Move) -> Progress:
     """Let an operator do something; returns how far the operator is then."""
+    if move.kind == FORCE:
+        world.force_rebalance()
+        return replace(progress, is_forced=True)
     process = ord(move.who) - ord("a")
     one = frozenset({process})
     match move.kind:
@@ -218,6 +229,8 @@ def send_at_once(world: StillWorld, move: Move) -> None:
     """Let the first request that follows from a move arrive."""
     if move.kind in (BEAT, FIRE):
         lanes = [_thread(world, move)]
+    elif move.kind == FORCE:
+        lanes = list(world.threads)
     elif move.kind in (START, RESTART):
         lanes = [t for t in world.threads if t.process == ord(move.who) - ord("a")]
     else:

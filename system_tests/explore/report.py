@@ -1,9 +1,10 @@
 """From what was found to a runbook, a document and lines of text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from system_tests.explore.issues import ISSUES
-from system_tests.explore.moves import CRASH, OPERATOR, RESTART, STOP, Move
+from system_tests.explore.moves import CRASH, FORCE, OPERATOR, RESTART, STOP, Move
+from system_tests.explore.presence import Placed, Presence
 from system_tests.explore.search import Bounds, Explored, Found, first_node, replay
 from system_tests.sim import Happening, Plan, trace_lines
 
@@ -16,7 +17,9 @@ def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:
         if move.kind not in OPERATOR:
             continue
         who = move.who
-        if move.kind == STOP:
+        if move.kind == FORCE:
+            lines.append(FORCE)
+        elif move.kind == STOP:
             lines.append(f"stop {who}")
         elif move.kind == CRASH:
             lines.append(f"kill {who}")
@@ -31,7 +34,7 @@ def runbook(plan: Plan, moves: Iterable[Move]) -> list[str]:
 
 
 def document(
-    plan: Plan, bounds: Bounds, explored: Explored, issue: str | None
+    plan: Plan, bounds: Bounds, explored: Explored, placed: Sequence[Placed]
 ) -> dict[str, object]:
     """The result as plain types with stable names."""
     return {
@@ -47,12 +50,14 @@ def document(
         "stopped": explored.stopped,
         "findings": [
             {
-                "rule": found.finding.broken.rule,
-                "issue": found.issue,
-                "sentence": found.finding.broken.sentence,
-                "runbook": runbook(plan, found.moves),
+                "rule": one.found.finding.broken.rule,
+                "issue": one.found.issue,
+                "presence": one.presence.value,
+                "certain": one.is_certain,
+                "sentence": one.found.finding.broken.sentence,
+                "runbook": runbook(plan, one.found.moves),
             }
-            for found in wanted(explored, issue)
+            for one in placed
         ],
     }
 
@@ -62,26 +67,48 @@ def wanted(explored: Explored, issue: str | None) -> list[Found]:
     return [found for found in explored.found if issue is None or found.issue == issue]
 
 
-def lines_of(plan: Plan, bounds: Bounds, explored: Explored, issue: str | None) -> list[str]:
+def lines_of(
+    plan: Plan,
+    bounds: Bounds,
+    explored: Explored,
+    placed: Sequence[Placed],
+    *,
+    issue: str | None,
+) -> list[str]:
     """The result as text: each finding with its runbook and trace, then the verdict."""
     lines: list[str] = []
-    found = wanted(explored, issue)
-    for one in found:
-        known = next((row for row in ISSUES if row.id == one.issue), None)
-        name = f" ({known.id}: {known.why})" if known else " (history knows nothing like it)"
-        broken = one.finding.broken
+    for one in placed:
+        found = one.found
+        known = next((row for row in ISSUES if row.id == found.issue), None)
+        name = f" ({known.id}: {known.why})" if known else " (matches no known Kafka issue)"
+        broken = found.finding.broken
         lines += [f"{broken.rule}: {broken.sentence}{name}"]
-        lines += ["  runbook: " + "; ".join(runbook(plan, one.moves))]
-        lines += [f"  {line}" for line in _trace(plan, bounds, one)] + [""]
+        lines += [f"  {one.presence}{_where(plan, one)}"]
+        lines += ["  runbook: " + "; ".join(runbook(plan, found.moves))]
+        lines += [f"  {line}" for line in _trace(plan, bounds, found)] + [""]
     extent = f"NOT all there are: {explored.stopped}" if explored.stopped else "all there are"
     lines.append(f"{explored.states} states, {explored.transitions} transitions: {extent}")
-    if found:
-        verdict = "bad"
+    if placed and placed[0].is_bad:
+        verdict = f"bad, {placed[0].presence}"
+    elif placed:
+        verdict = f"good, as what was found is {Presence.OLD}"
     elif issue:
         verdict = f"good: no {issue}" if explored.complete else f"no {issue} so far"
     else:
         verdict = "good" if explored.complete else "nothing found so far"
     return [*lines, f"{verdict}: {plan.text}"]
+
+
+def _where(plan: Plan, placed: Placed) -> str:
+    """Name the releases, and say where a search could not be finished."""
+    match placed.presence:
+        case Presence.NEW:
+            where = f": {plan.new} alone does it, too"
+        case Presence.OLD:
+            where = f": {plan.old} alone does it, {plan.new} alone does not"
+        case _:
+            where = f": neither {plan.old} nor {plan.new} alone does it"
+    return where if placed.is_certain else f"{where}, as far as it was searched"
 
 
 def _trace(plan: Plan, bounds: Bounds, found: Found) -> list[str]:

@@ -161,15 +161,23 @@ def steps(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> list[S
 class Search:
     """One search while it runs."""
 
-    def __init__(self, plan: Plan, bounds: Bounds, *, issue: str | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        bounds: Bounds,
+        *,
+        issue: str | None = None,
+        wanted: frozenset[tuple[str, str | None]] = frozenset(),
+    ) -> None:
         """Begin where the group has come to rest.
 
         Args:
             plan: what the operator does.
             bounds: how far to look.
             issue: stop as soon as this one is found.
+            wanted: stop as soon as all of these rules, each with its issue, are found.
         """
-        self.plan, self.bounds, self.issue = plan, bounds, issue
+        self.plan, self.bounds, self.issue, self.wanted = plan, bounds, issue, wanted
         self.keys = Keys(symmetric=bounds.symmetric)
         self.transitions = 0
         self.known: dict[Key, int] = {}
@@ -209,14 +217,17 @@ class Search:
     def _why_stop(self, is_out_of_time: Callable[[], bool]) -> str | None:
         states, bounds = len(self.known), self.bounds
         if self._is_enough():
-            return f"{self.issue} is found"
+            return f"{self.issue or 'all that was looked for'} is found"
         if states > bounds.max_states:
             return f"more than {bounds.max_states} states (--max-states)"
-        if self.issue is None and states > self.found_at + bounds.more_states:
+        looks_for_one = self.issue is not None or bool(self.wanted)
+        if not looks_for_one and states > self.found_at + bounds.more_states:
             return f"{bounds.more_states} states more than the first finding (--more-states)"
         return "the time is up (--timeout)" if is_out_of_time() else None
 
     def _is_enough(self) -> bool:
+        if self.wanted:
+            return self.wanted <= self.found.keys()
         return self.issue is not None and any(issue == self.issue for _, issue in self.found)
 
     def _expand(self, state: int, node: Node) -> Iterator[tuple[Move, int]]:
@@ -306,6 +317,7 @@ def explore(
     bounds: Bounds,
     *,
     issue: str | None = None,
+    wanted: frozenset[tuple[str, str | None]] = frozenset(),
     is_out_of_time: Callable[[], bool] = lambda: False,
 ) -> Explored:
     """Visit every state that can be reached within the bounds.
@@ -314,12 +326,13 @@ def explore(
         plan: what the operator does.
         bounds: how far to look.
         issue: look for this one alone.
+        wanted: look for these rules, each with its issue, alone; () looks for all.
         is_out_of_time: asked before each state; True ends the search where it is.
     """
     thresholds = gc.get_threshold()
     gc.set_threshold(_GARBAGE, *thresholds[1:])  # worlds are let go of by hand
     try:
-        return Search(plan, bounds, issue=issue).run(is_out_of_time)
+        return Search(plan, bounds, issue=issue, wanted=wanted).run(is_out_of_time)
     finally:
         gc.set_threshold(*thresholds)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from random import Random
 from time import monotonic
 
-from probing import find_release
 from system_tests.live.environment import open_world
 from system_tests.live.events import Report
 from system_tests.live.evidence.ownership import Incarnation
@@ -97,7 +96,7 @@ class LiveBounce:
         self._names = member_names(options.members)
         self._killed = False
         self._garbage_done = False
-        self._quarantined: bool | None = None
+        self._quarantined = False if options.garbage else None
         self._last_versions: dict[str, int] = {}
         self._last_generation = 0
 
@@ -194,7 +193,7 @@ class LiveBounce:
                 self._crew.start(name, stage)
                 self._settle()
                 done.add(name)
-            if self._options.garbage and not self._garbage_done and self._leader_can_quarantine():
+            if self._options.garbage and not self._garbage_done and self._admits_foreign():
                 self._let_foreign_member_in(stage)
 
     def _bounce_offline(self, stage: Stage) -> None:
@@ -217,11 +216,9 @@ class LiveBounce:
         self._settle(extra_s=self._options.session_timeout_ms / 1000 * _SESSIONS_PER_CRASH)
         return victim
 
-    def _leader_can_quarantine(self) -> bool:
+    def _admits_foreign(self) -> bool:
         leader = self._crew.group.leader
-        return (
-            leader is not None and find_release(self._crew.group.members[leader].release).is_native
-        )
+        return self._plan.admits_foreign(leader and self._crew.group.members[leader].release)
 
     def _let_foreign_member_in(self, stage: Stage) -> None:
         self._garbage_done = True

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from probing import find_release
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
@@ -43,6 +45,20 @@ class LivePlan:
     promised_versions: tuple[int, ...]
     notes: tuple[str, ...] = ()
     advice: str | None = None
+
+    def admits_foreign(self, leader_release: str | None) -> bool:
+        """Return whether a member that nobody can read joins now.
+
+        It joins under a leader that sets it apart; on a path to a release whose leaders all end
+        with it, at once.
+
+        Args:
+            leader_release: of the leader; None while the group has none.
+        """
+        if leader_release is None:
+            return False
+        ends_native = find_release(self.stages[-1].release).is_native
+        return find_release(leader_release).is_native or not ends_native
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from system_tests.explore import Bounds, explore
+from system_tests.explore import Bounds, Presence, explore, place
 from system_tests.sim import BounceOptions, plan_bounce
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -55,3 +55,11 @@ def test_two_threads_in_each_process_come_to_ours_without_a_finding():
     explored = search("3.9.1", "native", members=2, threads=2, partitions=8, crashes=0)
     assert explored.complete
     assert explored.found == ()
+
+
+def test_a_bug_of_the_old_release_alone_speaks_against_no_upgrade():
+    plan = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
+    bounds = Bounds(more_states=0)
+    placed = place(plan, bounds, explore(plan, bounds).found)
+    assert {one.found.issue for one in placed} == {"KAFKA-14382"}
+    assert {one.presence for one in placed} == {Presence.OLD}

@@ -26,7 +26,11 @@ from system_tests.sim.fleet import (
     run_seeds,
 )
 from system_tests.sim.known_issues import KNOWN, Shape, known_issues
-from system_tests.sim.liveness import check_final_versions, count_rebalances
+from system_tests.sim.liveness import (
+    check_final_version,
+    check_resting_versions,
+    count_rebalances,
+)
 from system_tests.sim.narrate import outcome_document, outcome_lines, replay_command, trace_lines
 from system_tests.sim.plan import (
     FAULTS,
@@ -72,7 +76,8 @@ __all__ = [
     "World",
     "WorldSetup",
     "Wrote",
-    "check_final_versions",
+    "check_final_version",
+    "check_resting_versions",
     "check_step",
     "check_trace",
     "cost_of",

@@ -3,7 +3,8 @@
 One seed draws everything that the options leave open - the releases, the order, how long a member
 is down, which faults strike and when - and one seed is one whole rolling bounce: pins and second
 bounces as `probing.upgrade_path` says. First safety: faults strike while members are bounced. Then
-liveness: no more faults, and the group has to come to rest.
+liveness: no more faults, and the group has to come to rest. At last one rebalance is forced, after
+which everybody has to write the latest version that all members support.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +16,8 @@ from system_tests.sim.cost import Cost, cost_of
 from system_tests.sim.events import Happening, Settled, Unsettled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
-    check_final_versions,
+    check_final_version,
+    check_resting_versions,
     check_settles,
     check_version_rebalances,
     count_rebalances,
@@ -45,6 +47,8 @@ class Outcome:
     Attributes:
         asked: the options as they were given; options: with everything drawn.
         plan, lanes, trace: what was done, by whom, and what happened.
+        afterwards: what happened in the rebalance that was forced at the end; empty if the group
+            did not come to rest before. It counts neither as a rebalance of the bounce nor as cost.
         broken: every rule that was broken, safety first; known: what history knows of this path.
         rebalances, cost, version_bound: counted.
     """
@@ -54,6 +58,7 @@ class Outcome:
     plan: Plan
     lanes: tuple[str, ...]
     trace: tuple[Happening, ...]
+    afterwards: tuple[Happening, ...]
     broken: tuple[Broken, ...]
     known: tuple[str, ...]
     rebalances: Rebalances
@@ -97,18 +102,22 @@ class Bounce:
         processes = range(self.options.members)
         for process in processes:
             world.start(process, self.plan.old)
-        if self.settle():
+        rests = self.settle()
+        if rests:
             if self.options.offline:
-                self._offline()
+                rests = self._offline()
             else:
                 for stage in self.plan.stages:
                     for process in dice.shuffled(processes):
-                        self._bounce(process, stage)
+                        rests = self._bounce(process, stage)
             world.network = world.setup.network
             if self.options.faults:
                 self._heal()
-                self.settle()
-        return self._judge()
+                rests = self.settle()
+        ends = len(world.trace)
+        if rests and world.force_rebalance():
+            self.settle()
+        return self._judge(ends)
 
     def settle(self) -> bool:
         """Wait for the group to come to rest, and write down whether it did."""
@@ -129,7 +138,8 @@ class Bounce:
         world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
         return False
 
-    def _bounce(self, process: int, stage: Stage) -> None:
+    def _bounce(self, process: int, stage: Stage) -> bool:
+        """Bounce one process; tells whether the group came to rest after it."""
         world, dice = self.world, self.dice
         self._strike(process)
         world.stop(process)
@@ -142,17 +152,17 @@ class Bounce:
             world.start(process, stage.release, stage.upgrade_from)
         if self.options.faults and dice.happens(0.3):
             world.run_for(dice.delay(0, 20_000))  # an operator who does not wait
-        else:
-            self.settle()
+            return False
+        return self.settle()
 
-    def _offline(self) -> None:
+    def _offline(self) -> bool:
         stage = self.plan.stages[-1]
         for process in range(self.options.members):
             self.world.stop(process)
         self.world.run_for(self.dice.delay(60_000, 120_000))
         for process in range(self.options.members):
             self.world.start(process, stage.release, stage.upgrade_from)
-        self.settle()
+        return self.settle()
 
     def _strike(self, process: int) -> None:
         """Draw the faults of the next bounce."""
@@ -170,9 +180,8 @@ class Bounce:
                 continue
             victim = dice.delay(0, self.options.members - 1)
             at_ms, down_ms = dice.delay(0, 15_000), dice.delay(500, 20_000)
-            session_ms = world.threads[0].behaviour.session_timeout_ms
             if fault == "pause":
-                world.do_later(at_ms, "pause", victim, session_ms * 13 // 10)
+                world.do_later(at_ms, "pause", victim)
             elif fault == "slow":
                 world.do_later(at_ms, "slow_down", victim, dice.delay(100, 5_000))
             elif fault == "crash":
@@ -195,14 +204,16 @@ class Bounce:
             if not self.world.is_up(process):
                 self.world.start(process, stage.release, stage.upgrade_from)
 
-    def _judge(self) -> Outcome:
+    def _judge(self, ends: int) -> Outcome:
+        """Judge all that happened; the bounce itself ends at this place of the trace."""
         world, options, plan = self.world, self.options, self.plan
-        trace = tuple(world.trace)
+        trace, afterwards = tuple(world.trace[:ends]), tuple(world.trace[ends:])
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         counted = count_rebalances(trace)
-        broken = check_trace(trace, world.task_of)
-        broken += check_settles(trace)
-        broken += check_final_versions(trace, plan.promised_versions, is_uniform=plan.is_uniform)
+        broken = check_trace(world.trace, world.task_of)
+        broken += check_settles(world.trace)
+        broken += check_resting_versions(trace, plan.resting_versions, is_uniform=plan.is_uniform)
+        broken += check_final_version(afterwards, plan.final_version)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))
@@ -212,6 +223,7 @@ class Bounce:
             plan=plan,
             lanes=tuple(thread.name for thread in world.threads),
             trace=trace,
+            afterwards=afterwards,
             broken=tuple(broken),
             known=known_issues(shape),
             rebalances=counted,

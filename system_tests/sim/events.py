@@ -174,3 +174,4 @@ class Cause:
     REVOKED = "revoked"
     LOST = "lost"
     RETRY = "retry"
+    FORCED = "forced"

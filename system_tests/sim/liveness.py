@@ -74,21 +74,48 @@ def check_settles(trace: Iterable[Happening]) -> list[Broken]:
     ]
 
 
-def check_final_versions(
-    trace: Sequence[Happening], promised_versions: Sequence[int], *, is_uniform: bool = True
+def check_resting_versions(
+    trace: Sequence[Happening], resting_versions: Sequence[int], *, is_uniform: bool = True
 ) -> list[Broken]:
-    """At the end everybody writes a version that the path promises, and, if uniform, the same."""
-    last = next((one for one in reversed(trace) if isinstance(one, Settled)), None)
+    """Where the group last rests, all write a version that the path allows; if uniform, the same.
+
+    Args:
+        trace: up to where the group rests after the last bounce.
+        resting_versions: that members may write then.
+        is_uniform: they all write the same.
+    """
+    last = _last_settled(trace)
     if last is None:
         return []
-    astray = [(name, used) for name, used in last.used_versions if used not in promised_versions]
+    astray = [(name, used) for name, used in last.used_versions if used not in resting_versions]
     reached = {used for _, used in last.used_versions}
     if not astray and (len(reached) <= 1 or not is_uniform):
         return []
-    said = ", ".join(f"{name} v{used}" for name, used in last.used_versions)
-    promised = " or ".join(f"v{version}" for version in promised_versions)
-    sentence = f"the path ends at {promised}, and the members write {said}"
-    return [Broken(rule="final versions", at_ms=last.at_ms, sentence=sentence)]
+    allowed = " or ".join(f"v{version}" for version in resting_versions)
+    return [_final_versions(last, f"the path ends at {allowed}")]
+
+
+def check_final_version(trace: Sequence[Happening], final_version: int) -> list[Broken]:
+    """After the rebalance that was forced at the end, everybody writes exactly this version.
+
+    Args:
+        trace: of that rebalance; one in which the group does not settle breaks another rule.
+        final_version: the latest that all members support.
+    """
+    last = _last_settled(trace)
+    if last is None or {used for _, used in last.used_versions} == {final_version}:
+        return []
+    return [_final_versions(last, f"after one more rebalance everybody writes v{final_version}")]
+
+
+def _last_settled(trace: Sequence[Happening]) -> Settled | None:
+    return next((one for one in reversed(trace) if isinstance(one, Settled)), None)
+
+
+def _final_versions(settled: Settled, promise: str) -> Broken:
+    written = ", ".join(f"{name} v{used}" for name, used in settled.used_versions)
+    sentence = f"{promise}, and the members write {written}"
+    return Broken(rule="final versions", at_ms=settled.at_ms, sentence=sentence)
 
 
 def check_version_rebalances(counted: Rebalances, bound: int, *, at_ms: int) -> list[Broken]:

@@ -134,7 +134,7 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     """Tell the trace and the verdict, and for a failure how to see it again."""
     path = outcome.plan.text
     counted, cost = outcome.rebalances, outcome.cost
-    lines = [*trace_lines(outcome.lanes, outcome.trace), ""]
+    lines = [*trace_lines(outcome.lanes, (*outcome.trace, *outcome.afterwards)), ""]
     lines.append(
         f"rebalances {counted.total}: {len(counted.membership)} for members that left or came,"
         f" {len(counted.version)} for the version (at most {outcome.version_bound}),"

@@ -62,15 +62,19 @@ class Plan:
     Attributes:
         old: what every process runs at first.
         stages: the bounces, in order.
-        promised_versions: what members may write at the end.
-        is_uniform: they all write the same. Members of ours need not: each is answered in what
+        resting_versions: what members may write where the group comes to rest after the last
+            bounce.
+        is_uniform: they all write the same then. Members of ours need not: each is answered in what
             it wrote, and writes another version at the next rebalance, whenever that comes.
+        final_version: the latest version that all members support; everybody writes it after one
+            more rebalance.
     """
 
     old: str
     stages: tuple[Bounce, ...]
-    promised_versions: tuple[int, ...]
+    resting_versions: tuple[int, ...]
     is_uniform: bool
+    final_version: int
 
     @property
     def new(self) -> str:
@@ -119,18 +123,19 @@ def plan_bounce(options: BounceOptions) -> Plan:
     return Plan(
         old=old.name,
         stages=path.stages(in_one=asked_for),
-        promised_versions=_promised(old, new, options),
+        resting_versions=_resting(old, new, options),
         is_uniform=not new.is_native,
+        final_version=new.latest_native_version or new.latest_version,
     )
 
 
-def _promised(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
-    promised = [*reversed(new.native_versions), new.latest_version]
+def _resting(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
+    resting = [*reversed(new.native_versions), new.latest_version]
     # Static members before KIP-568 cannot force a rebalance: who unsubscribes and comes back is
     # handed its old answer, so the group stays where it was until somebody comes or goes.
     if options.static and behaviour_of(new.name, None).forces_by_leaving:
-        promised.append(old.latest_version)
-    return tuple(dict.fromkeys(promised))
+        resting.append(old.latest_version)
+    return tuple(dict.fromkeys(resting))
 
 
 def shape_of(options: BounceOptions, old: Release, new: Release) -> Shape:

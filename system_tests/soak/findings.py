@@ -98,6 +98,8 @@ class SoakOutcome:
         figures: what was done, what it cost, what was wrong.
         coverages: what was processed, partition by partition.
         growths: of every process that lived long.
+        unjudged: gauge -> why it cannot be judged, a sentence for each process.
+        gauge_failures: what could not be measured, a sentence each.
         unsettled: why the group was not settled at the end, or None.
         early: why it ended before its time, or None.
         seconds: from the first settled group to the last.
@@ -112,6 +114,8 @@ class SoakOutcome:
     seconds: float
     journal_bytes: int
     broker_bytes: int | None = None
+    unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    gauge_failures: tuple[str, ...] = ()
 
 
 def rebalances_of(window: Window) -> Mapping[str, int]:

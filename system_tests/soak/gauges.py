@@ -13,12 +13,16 @@ from time import monotonic
 import numpy as np
 import psutil
 
+from encoding import shown
+
 MIB = 1024 * 1024
 _KEPT = 2048
 _QUARTER = 4
 _HOUR_S = 3600.0
 _LEAST_SAMPLES = 8
 
+GAUGES = ("memory", "descriptors", "threads")
+"""What is measured of a process: MiB of resident memory, open descriptors, threads."""
 MEMORY_MIB = 16.0
 """How much the resident memory of a process may grow from its first quarter to its last..."""
 MEMORY_SHARE = 0.15
@@ -124,6 +128,7 @@ class Gauges:
         self._tell = tell
         self._series: dict[tuple[str, str], Series] = {}
         self._known: dict[str, psutil.Process] = {}
+        self._failures: dict[str, None] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gauges", daemon=True)
 
@@ -141,6 +146,27 @@ class Gauges:
         """Compare the ends of every series; call it after `stop`."""
         found = (series.growth() for _, series in sorted(self._series.items()))
         return tuple(growth for growth in found if growth is not None)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What could not be measured, one sentence each, the first one first."""
+        return tuple(self._failures)
+
+    def unjudged(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the processes with too few samples to be judged; call it after `stop`.
+
+        Returns:
+            Gauge -> a sentence for each process; without the gauges that can be judged everywhere.
+        """
+        found: dict[str, list[str]] = {}
+        for gauge in GAUGES:
+            for name in sorted(self._known):
+                series = self._series.get((name, gauge))
+                count = 0 if series is None else len(series.points)
+                if count < _LEAST_SAMPLES:
+                    sentence = f"{name}: {count} samples of {gauge}, {_LEAST_SAMPLES} are needed"
+                    found.setdefault(gauge, []).append(sentence)
+        return {gauge: tuple(sentences) for gauge, sentences in found.items()}
 
     def look(self) -> None:
         """Take one sample of everything."""
@@ -171,10 +197,21 @@ class Gauges:
                     "descriptors": float(process.num_fds()),
                     "threads": float(process.num_threads()),
                 }
-        except psutil.Error:
+        except psutil.NoSuchProcess:
             return None  # it has just ended; whoever watches it says so
+        except Exception as error:  # noqa: BLE001 the other processes are still to be measured
+            self._failures[f"{name} cannot be measured: {_said(error)}"] = None
+            return None
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self.look()
+            try:
+                self.look()
+            except Exception as error:  # noqa: BLE001 a thread that ends would not be missed
+                self._failures[f"a look at the processes failed: {_said(error)}"] = None
             self._stopping.wait(self._every_s)
+
+
+def _said(error: Exception) -> str:
+    """One line; the same for the same failure, whenever it comes."""
+    return f"{type(error).__name__}: {shown(str(error))}"

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 
-from system_tests.live.evidence import Verdict
+from system_tests.live.evidence import Check, Verdict
 from system_tests.soak.findings import SoakOutcome
 from system_tests.soak.gauges import MIB, Growth
 from system_tests.soak.options import SoakOptions
 
 _GOOD, _BAD = "bold green", "bold red"
-_MARKS = {True: "ok  ", False: "FAIL"}
+_MARKS = {True: "ok  ", False: "FAIL", None: "----"}
 _SHOWN_FINDINGS = 20
 
 
@@ -23,7 +23,7 @@ def summary_lines(
     yield "", ""
     width = max(len(check.name) for check in verdict.checks)
     for check in verdict.checks:
-        text = f"  {_MARKS[check.ok]}  {check.name:<{width}}  {check.sentence}"
+        text = f"  {_MARKS[_state(check)]}  {check.name:<{width}}  {check.sentence}"
         yield text, "" if check.ok else _BAD
     for finding in outcome.figures.findings[:_SHOWN_FINDINGS]:
         where = f"at {finding.at_s:.0f} s, disturbance {finding.disturbance}"
@@ -33,6 +33,8 @@ def summary_lines(
     what = f"{outcome.seconds / 60:.1f} minutes, {count} disturbances, seed {options.seed}"
     if outcome.early is not None:
         what += f"; ended early: {outcome.early}"
+    if open_questions := _not_judged(verdict):
+        what += f"; not judged: {', '.join(open_questions)}"
     yield (f"good: {what}", _GOOD) if verdict.ok else (f"bad: {what}", _BAD)
 
 
@@ -103,14 +105,26 @@ def outcome_document(
         "checks": [
             {
                 "name": check.name,
-                "ok": check.ok,
+                "ok": _state(check),
+                "judged": check.is_judged,
                 "sentence": check.sentence,
                 "numbers": dict(check.numbers),
             }
             for check in verdict.checks
         ],
+        "not_judged": _not_judged(verdict),
+        "gauge_failures": list(outcome.gauge_failures),
         "findings": [asdict(finding) for finding in figures.findings],
     }
+
+
+def _state(check: Check) -> bool | None:
+    """Whether a check is good; None where it was not judged."""
+    return check.ok if check.is_judged else None
+
+
+def _not_judged(verdict: Verdict) -> list[str]:
+    return [check.name for check in verdict.checks if not check.is_judged]
 
 
 def _growth(growth: Growth) -> dict[str, object]:

@@ -128,6 +128,8 @@ class Soak:
             figures=self._books.figures,
             coverages=self._books.tally.coverages(),
             growths=self._gauges.growths(),
+            unjudged=self._gauges.unjudged(),
+            gauge_failures=self._gauges.failures,
             unsettled=unsettled,
             early=early,
             seconds=seconds,

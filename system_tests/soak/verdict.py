@@ -19,9 +19,9 @@ def judge_soak(outcome: SoakOutcome) -> Verdict:
             check_settled(outcome),
             check_members(outcome.figures),
             check_calm(outcome.figures),
-            check_growth("memory", "MiB", outcome.growths),
-            check_growth("descriptors", "descriptors", outcome.growths),
-            check_growth("threads", "threads", outcome.growths),
+            check_growth("memory", "MiB", outcome),
+            check_growth("descriptors", "descriptors", outcome),
+            check_growth("threads", "threads", outcome),
         )
     )
 
@@ -99,9 +99,13 @@ def check_calm(figures: Figures) -> Check:
     return Check(name="calm", ok=not count, sentence=sentence, numbers={"rebalances": figures.calm})
 
 
-def check_growth(gauge: str, unit: str, growths: Sequence[Growth]) -> Check:
-    """No process of ours grows: its last quarter is like its first one, within the bound."""
-    rows = [growth for growth in growths if growth.gauge == gauge]
+def check_growth(gauge: str, unit: str, outcome: SoakOutcome) -> Check:
+    """No process of ours grows: its last quarter is like its first one, within the bound.
+
+    A process of ours with too few samples leaves the check not judged, unless another one grew. A
+    gauge that failed fails it.
+    """
+    rows = [growth for growth in outcome.growths if growth.gauge == gauge]
     judged = [growth for growth in rows if growth.process.startswith(JUDGED)]
     grown = [growth for growth in judged if not growth.ok]
     numbers = {
@@ -115,13 +119,29 @@ def check_growth(gauge: str, unit: str, growths: Sequence[Growth]) -> Check:
         }
         for growth in rows
     }
-    worst = max(judged, key=lambda growth: growth.last - growth.first, default=None)
-    if worst is None:
-        sentence = "too few samples to say anything"
-    else:
-        shown = grown[0] if grown else worst
-        sentence = (
-            f"{shown.process}: {shown.first:.0f} {unit} in the first quarter, {shown.last:.0f} in "
-            f"the last, {'more than' if grown else 'within'} the bound of {shown.bound:+.0f}"
-        )
-    return Check(name=gauge, ok=not grown, sentence=sentence, numbers=numbers)
+    few = [said for said in outcome.unjudged.get(gauge, ()) if said.startswith(JUDGED)]
+    if not judged and not few:
+        few = ["no process was measured"]
+    failures = outcome.gauge_failures
+    sentences = [_grown(judged, unit)] if judged else []
+    if failures:
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        sentences = [f"the gauges failed: {failures[0]}{more}"]
+    elif few:
+        sentences.append(f"not judged: {', '.join(few)}")
+    return Check(
+        name=gauge,
+        ok=not grown and not failures,
+        sentence="; ".join(sentences),
+        numbers=numbers,
+        is_judged=bool(grown or failures or not few),
+    )
+
+
+def _grown(judged: Sequence[Growth], unit: str) -> str:
+    """Say how much the process grew that grew most."""
+    worst = max(judged, key=lambda growth: (not growth.ok, growth.last - growth.first))
+    return (
+        f"{worst.process}: {worst.first:.0f} {unit} in the first quarter, {worst.last:.0f} in the"
+        f" last, {'within' if worst.ok else 'more than'} the bound of {worst.bound:+.0f}"
+    )

@@ -5,11 +5,24 @@ from collections.abc import Sequence
 from functools import partial
 
 from assignor.adapters.membership.client import ClientPort, Reporting
-from assignor.adapters.membership.rejoin_pace import RejoinPace
 from assignor.adapters.membership.rejoin_timer import FollowupTimer
 from assignor.observe import AnswerRefused, Observer, RebalanceHook, RejoinRequested
-from assignor.rebalance import LeaderSettings, Received, StreamsMember, TasksListener
-from probing import ClearSchedule, Command, RejoinNow, ReportError, ScheduleRebalance
+from assignor.rebalance import (
+    NEW_PACE,
+    AskAgain,
+    DropRejoin,
+    End,
+    LeaderSettings,
+    Received,
+    Rejoin,
+    RejoinLater,
+    RejoinPace,
+    Report,
+    Step,
+    StreamsMember,
+    TasksListener,
+    steps_after,
+)
 
 
 class Following(Reporting):
@@ -28,7 +41,7 @@ class Following(Reporting):
         super().__init__(listener, observer, hooks)
         self._client: ClientPort | None = None
         self._timer: FollowupTimer | None = None
-        self._pace = RejoinPace()
+        self._pace: RejoinPace | None = NEW_PACE
 
     def close(self) -> None:
         """Drop pending follow-ups; call it when the consumer is closed."""
@@ -36,18 +49,18 @@ class Following(Reporting):
             self._timer.close()
 
     def _follow(self, received: Received, *, used_before: int) -> None:
-        """Do what probing asks for, each command whatever became of the one before."""
-        wait_ms = self._pace.wait_ms(received, now_ms=time.time() * 1000)
-        for command in received.commands:
-            self._guarded(partial(self._carry_out, command, received, used_before, wait_ms))
-        if received.failure:
-            self._guarded(partial(self._lead_astray, received.failure, wait_ms))
+        """Do what probing asks for, each step whatever became of the one before."""
+        # A member of ours ends too where the group's level is one that it cannot meet.
+        survives = self._leader.release.is_native and self._member.state.refusal is None
+        self._pace, steps = steps_after(
+            received, self._pace, now_ms=time.time() * 1000, survives=survives
+        )
+        for step in steps:
+            self._guarded(partial(self._carry_out, step, received, used_before))
 
-    def _carry_out(
-        self, command: Command, received: Received, used_before: int, wait_ms: int
-    ) -> None:
-        match command:
-            case RejoinNow():
+    def _carry_out(self, step: Step, received: Received, used_before: int) -> None:
+        match step:
+            case Rejoin(command=command):
                 self._observe(
                     RejoinRequested(
                         rule=command.rule,
@@ -57,25 +70,32 @@ class Following(Reporting):
                         for_version=received.for_version,
                     )
                 )
-                self._rejoin_after(wait_ms, command.why)
-            case ScheduleRebalance() if self._timer is not None:
-                self._timer.schedule(max(command.at_ms - time.time() * 1000, wait_ms))
-            case ClearSchedule() if self._timer is not None:
+                self._rejoin_after(step)
+            case RejoinLater(delay_ms=delay_ms) if self._timer is not None:
+                self._timer.schedule(delay_ms)
+            case DropRejoin() if self._timer is not None:
                 self._timer.clear()
-            case ReportError():
-                self._report(command.why)
+            case Report(why=why):
+                self._report(why)
+            case AskAgain(why=why, wait_ms=wait_ms):
+                if self._timer is not None and wait_ms:
+                    self._timer.schedule(wait_ms)
+                self._observe(AnswerRefused(generation=self._generation, why=why))
+                self._report(why)
+            case End(why=why):
+                self._fail(why)
             case _:
                 pass
 
-    def _rejoin_after(self, wait_ms: int, why: str) -> None:
-        if self._timer is None or not wait_ms:
+    def _rejoin_after(self, step: Rejoin) -> None:
+        if self._timer is None or not step.wait_ms:
             self._rejoin_now()
             return
         # First: what a listener does with the report must not keep the timer from its work.
-        self._timer.schedule(wait_ms)
+        self._timer.schedule(step.wait_ms)
         self._report(
-            f"{why}; {self._pace.in_a_row} answers in a row asked for it, so this member waits"
-            f" {wait_ms / 1000:g} s; look at the leader's log"
+            f"{step.command.why}; {step.in_a_row} answers in a row asked for it, so this member"
+            f" waits {step.wait_ms / 1000:g} s; look at the leader's log"
         )
 
     def _rejoin_now(self) -> None:
@@ -83,20 +103,3 @@ class Following(Reporting):
             self._report("a rejoin is due, but attach(consumer) was never called; call it")
             return
         self._client.request_rejoin()
-
-    def _lead_astray(self, why: str, wait_ms: int) -> None:
-        """It could not be followed: an emulated release dies of it, ours asks again.
-
-        But ours ends too where the group's level is one that it cannot meet.
-
-        Args:
-            why: a sentence.
-            wait_ms: before asking again; 0 where a rejoin was asked for already.
-        """
-        if not self._leader.release.is_native or self._member.state.refusal is not None:
-            self._fail(why)
-            return
-        if self._timer is not None and wait_ms:
-            self._timer.schedule(wait_ms)
-        self._observe(AnswerRefused(generation=self._generation, why=why))
-        self._report(why)

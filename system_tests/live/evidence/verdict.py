@@ -16,12 +16,20 @@ from system_tests.rebalances import Rebalances
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question and its answer; `sentence` says it to a person, `numbers` to a program."""
+    """One question and its answer.
+
+    Attributes:
+        name: of the question.
+        ok: nothing speaks against it.
+        sentence: for a person; numbers: for a program.
+        is_judged: there was enough to look at; if not, `ok` proves nothing.
+    """
 
     name: str
     ok: bool
     sentence: str
     numbers: Mapping[str, object]
+    is_judged: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,6 +114,12 @@ def test_a_foreign_member_is_quarantined_and_everybody_else_goes_on(bounce):
     assert run.numbers("quarantine") == {"quarantined": True}
 
 
+def test_where_no_leader_ever_sets_a_foreign_member_apart_the_forced_bounce_is_bad(bounce):
+    run = bounce("--from 3.1 --to 3.9 --garbage --force")
+    assert run.status == 1
+    assert "cannot be decoded" in run.report["failure"]
+
+
 def test_a_way_back_is_a_bounce_like_any_other(bounce):
     run = bounce("--from native --to 3.1 --order leader-first")
     assert (run.status, run.failed()) == (0, [])

@@ -7,14 +7,20 @@ How a member of a release forces a rebalance is in `behaviour`: by leaving and j
 
 from collections.abc import Iterable
 
-from assignor.rebalance import NO_CLAIMS, Received
+from assignor.rebalance import (
+    NO_CLAIMS,
+    AskAgain,
+    End,
+    Received,
+    Rejoin,
+    RejoinLater,
+    steps_after,
+)
 from encoding import TaskId
 from probing import (
     FOLLOWUP_RULES,
     IgnoreTasks,
-    Refuse,
     RejoinNow,
-    ScheduleRebalance,
     TimePassed,
     member_step,
 )
@@ -117,20 +123,30 @@ def _follow(
     world: MemberWorld, thread: StreamThread, received: Received, *, revoked: bool, used_before: int
 ) -> None:
     """Carry out what the answer asks for: rejoin, come back later, or die of it."""
-    is_refused = any(isinstance(command, Refuse) for command in received.commands)
-    if is_refused or (received.failure and not thread.behaviour.release.is_native):
-        world.fail(thread, received.failure or "it was told to stop")
+    is_native = thread.behaviour.release.is_native
+    pace, steps = steps_after(
+        received,
+        thread.pace if is_native else None,
+        now_ms=world.now_ms,
+        survives=is_native and thread.streams.state.refusal is None,
+    )
+    thread.pace = pace or thread.pace
+    ends = next((step for step in steps if isinstance(step, End)), None)
+    if ends is not None:
+        world.fail(thread, ends.why)
         return
     world.beat_later(thread)
-    if received.failure:
-        again(world, thread, Cause.RETRY)
-        return
-    for command in received.commands:
-        if isinstance(command, RejoinNow):
-            _wish(world, thread, command, used_before=used_before)
-        elif isinstance(command, ScheduleRebalance):
-            delay_ms = max(0, command.at_ms - world.now_ms)
-            world.later(thread, delay_ms, "followup", thread.followup)
+    for step in steps:
+        match step:
+            case Rejoin(command=command, wait_ms=wait_ms):
+                _wish(world, thread, command, used_before=used_before, wait_ms=wait_ms)
+            case RejoinLater(delay_ms=delay_ms):
+                world.later(thread, int(delay_ms), "followup", thread.followup)
+            case AskAgain(why=why, wait_ms=wait_ms) if wait_ms:
+                wish = (thread.followup, Cause.RETRY, why)
+                world.poll_later(thread, kind="fire", data=wish, delay_ms=wait_ms)
+            case _:
+                pass
     if thread.leads and thread.followup_remembered:
         wish = (thread.followup, Cause.FOLLOWUP, "the leader remembers a follow-up")
         world.poll_later(thread, kind="fire", data=wish)
@@ -150,14 +166,20 @@ def _rejoin_at_once(world: MemberWorld, thread: StreamThread, cause: str) -> Non
 
 
 def _wish(
-    world: MemberWorld, thread: StreamThread, command: RejoinNow, *, used_before: int
+    world: MemberWorld,
+    thread: StreamThread,
+    command: RejoinNow,
+    *,
+    used_before: int,
+    wait_ms: int = 0,
 ) -> None:
-    """Let the run loop force a rebalance the next time it comes round."""
+    """Let the run loop force a rebalance: the next time it comes round, or after a wait."""
     cause = Cause.FOLLOWUP if command.rule in _FOLLOWUPS else Cause.VERSION
     world.record(
         Rejoined(world.now_ms, thread.name, cause, command.rule, used_before, command.used_version)
     )
-    world.poll_later(thread, kind="fire", data=(thread.followup, cause, command.rule))
+    wish = (thread.followup, cause, command.rule)
+    world.poll_later(thread, kind="fire", data=wish, delay_ms=wait_ms or None)
 
 
 def on_followup_due(world: MemberWorld, thread: StreamThread, schedule: int) -> None:

@@ -11,7 +11,7 @@ from typing import Self
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
-from system_tests.sim.events import Happened, Started
+from system_tests.sim.events import Cause, Happened, Started
 from system_tests.sim.world import consumer
 from system_tests.sim.world import following as taking
 from system_tests.sim.world.behaviour import behaviour_of
@@ -190,10 +190,17 @@ class World(MemberWorld):
                 self.end(thread, "kill", failed=False)
         self.disks[process].crash(self.now_ms)
 
-    def pause(self, process: int, ms: int) -> None:
-        """Stop a process' world for a while: it neither runs nor beats."""
+    def pause(self, process: int, ms: int | None = None) -> None:
+        """Pause a process: it neither runs nor beats.
+
+        Args:
+            process: which.
+            ms: for how long; 1.3 of its own session timeouts by default, so that it expires.
+        """
         for thread in self._of(process):
             if thread.is_up:
+                if ms is None:
+                    ms = thread.behaviour.session_timeout_ms * 13 // 10
                 thread.paused_until_ms = self.now_ms + ms
                 self.record(Happened(self.now_ms, thread.name, f"pauses for {ms} ms"))
 
@@ -214,6 +221,21 @@ class World(MemberWorld):
         """The coordinator's broker is gone; another one loads what was stored of the group."""
         self.record(Happened(self.now_ms, "", "the coordinator moves"))
         self._absorb(self.coordinator.reload(consumer.GROUP, now_ms=self.now_ms))
+
+    def force_rebalance(self) -> bool:
+        """Let the group's leader join again, for which a coordinator always starts a rebalance.
+
+        That is what a leader does when the partitions of a topic change. False: the coordinator
+        names no leader that is up.
+        """
+        leader_id = self.coordinator.describe(consumer.GROUP).leader_id
+        leader = next((t for t in self.threads if t.is_up and t.member_id == leader_id), None)
+        if leader is None:
+            return False
+        self.record(Happened(self.now_ms, leader.name, "forces a rebalance"))
+        leader.rejoin_needed, leader.cause = True, Cause.FORCED
+        self.poll_later(leader)
+        return True
 
     def restart(self, process: int) -> None:
         """Start a process that is down as what it was; one that is up goes on."""

@@ -11,7 +11,7 @@ from typing import Self
 from uuid import UUID
 
 from assignor import MemberIdentity, StreamsMember, Subtopology
-from assignor.rebalance import NO_CLAIMS, ClaimMemory
+from assignor.rebalance import NEW_PACE, NO_CLAIMS, ClaimMemory, RejoinPace
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
 from system_tests.sim.events import Cause
@@ -49,6 +49,7 @@ class StreamThread:
         lags: process id -> lags, as it saw them when it led last.
         claims: what it remembers of its answer, if it led its last generation; answered: of the
             answer that is on its way.
+        pace: how long a member of ours waits before it asks for the next rebalance.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
         asked: its last JoinGroup, sent again once it has a member id (KIP-394).
@@ -76,6 +77,7 @@ class StreamThread:
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     claims: ClaimMemory = NO_CLAIMS
     answered: ClaimMemory = NO_CLAIMS
+    pace: RejoinPace = NEW_PACE
     followup: int = 0
     request: int = 0
     sent_copy: int = 0
@@ -149,6 +151,7 @@ class StreamThread:
         self.followup_remembered = False
         self.led_supported = None
         self.lags = {}
+        self.pace = NEW_PACE
         self.claims = self.answered = NO_CLAIMS
         self.followup += 1
         self.request += 1

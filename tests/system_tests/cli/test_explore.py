@@ -21,7 +21,7 @@ def test_a_finding_is_a_runbook_a_trace_and_status_1():
     assert "KAFKA-8649" in done.output
     assert "runbook: stop a; start a on 2.3.0" in done.output
     assert "join a:v4/4 b:v3/3" in done.output
-    assert done.output.endswith("bad: 2.0.1 -> 2.3.0\n")
+    assert done.output.endswith("bad, introduced by the upgrade: 2.0.1 -> 2.3.0\n")
 
 
 def test_json_has_stable_names():
@@ -69,3 +69,15 @@ def test_pins_are_part_of_the_runbook_and_an_impossible_path_is_explored_bare():
 @pytest.mark.parametrize("arguments", ["--from 9.9 --to native", "--from 3.9.1", "--members 99"])
 def test_wrong_usage_is_status_2(arguments):
     assert run(arguments).exit_code == 2
+
+
+def test_what_neither_release_does_alone_was_introduced_by_the_upgrade():
+    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
+    assert done.exit_code == 1
+    assert "introduced by the upgrade: neither 2.0.1 nor 2.3.0 alone does it\n" in done.output
+
+
+def test_a_search_of_one_release_that_was_not_finished_says_so():
+    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --max-states 60")
+    assert done.exit_code == 1
+    assert "alone does it, as far as it was searched\n" in done.output

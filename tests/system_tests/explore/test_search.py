@@ -1,10 +1,12 @@
 """The explorer finds what history found, nothing where it was fixed, and misses no state."""
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
 from probing import MemberModel
+from probing.leader import next_version
 from probing.member import rules as member_rules
 from system_tests.explore.moves import OPERATOR, group_moves, operator_moves
 from system_tests.explore.report import runbook
@@ -60,6 +62,17 @@ def test_nothing_is_found_between_the_newest_and_ours(static):
     found, issues = explored("3.9.1", "native", static=static, crashes=0)
     assert found.complete
     assert issues == set()
+
+
+def test_a_group_that_stays_below_the_version_of_all_its_members_is_found(monkeypatch):
+    rows = next_version.NEXT_VERSION_RULES
+    stuck = replace(rows[-1], says=lambda _: 11)
+    assert stuck.name == "natives only"
+    monkeypatch.setattr(next_version, "NEXT_VERSION_RULES", (*rows[:-1], stuck))
+    found, _ = explored("3.9.1", "native", crashes=0)
+    assert {one.finding.broken.rule for one in found.found} == {"final versions"}
+    told = runbook(plan_of("3.9.1", "native"), found.found[0].moves)
+    assert told[-1] == "force a rebalance"
 
 
 def test_a_search_says_that_it_gave_up():

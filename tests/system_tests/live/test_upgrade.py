@@ -82,3 +82,18 @@ def test_members_are_eager_unless_told():
 def test_static_members_may_stay_at_the_version_until_there_is_a_rebalance():
     assert plan_path("native", "next", Switches(static=True)).promised_versions == (102, 101)
     assert plan_path("native", "native", Switches(static=True)).promised_versions == (101,)
+
+
+def test_a_foreign_member_joins_under_a_native_leader_or_at_once_where_none_ever_comes():
+    to_native = plan_path("3.1", "native", Switches())
+    assert [to_native.admits_foreign(leader) for leader in (None, "3.1.2", "native")] == [
+        False,
+        False,
+        True,
+    ]
+    to_jvm = plan_path("3.1", "3.9", Switches(force=True))
+    assert [to_jvm.admits_foreign(leader) for leader in (None, "3.1.2", "native")] == [
+        False,
+        True,
+        True,
+    ]

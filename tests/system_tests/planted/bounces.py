@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from system_tests.sim import World, WorldSetup, check_trace
 from system_tests.sim.events import Settled, Unsettled
-from system_tests.sim.liveness import check_final_versions, check_settles
+from system_tests.sim.liveness import check_resting_versions, check_settles
 
 SEEDS: Final = range(4)
 SETTLE_MS: Final = 600_000
@@ -67,7 +67,7 @@ class Runbook:
                 world.run_for(step.wait_ms)
         broken = check_trace(world.trace, world.task_of) + check_settles(world.trace)
         if self.ends:
-            broken += check_final_versions(world.trace, (self.ends,))
+            broken += check_resting_versions(world.trace, (self.ends,))
         return {one.rule for one in broken}
 
 

@@ -3,7 +3,8 @@
 from system_tests.coordinator import EventKind, GroupEvent
 from system_tests.sim.events import Cause, Settled, Unsettled
 from system_tests.sim.liveness import (
-    check_final_versions,
+    check_final_version,
+    check_resting_versions,
     check_settles,
     check_version_rebalances,
     count_rebalances,
@@ -59,11 +60,20 @@ def test_a_group_that_does_not_settle_is_told():
     assert [(one.rule, one.at_ms) for one in found] == [("settles", 9)]
 
 
-def test_final_versions_are_promised_ones_and_the_same_for_all():
+def test_versions_at_rest_are_allowed_ones_and_the_same_for_all():
     both = REST._replace(used_versions=(("a", 11), ("b", 11)))
     mixed = REST._replace(used_versions=(("a", 11), ("b", 101)))
-    assert check_final_versions((mixed, both), (11,)) == []
-    assert check_final_versions((mixed,), (11, 101), is_uniform=False) == []
-    assert [one.rule for one in check_final_versions((mixed,), (11, 101))] == ["final versions"]
-    assert [one.rule for one in check_final_versions((both,), (10,))] == ["final versions"]
-    assert check_final_versions((), (11,)) == []
+    assert check_resting_versions((mixed, both), (11,)) == []
+    assert check_resting_versions((mixed,), (11, 101), is_uniform=False) == []
+    assert [one.rule for one in check_resting_versions((mixed,), (11, 101))] == ["final versions"]
+    assert [one.rule for one in check_resting_versions((both,), (10,))] == ["final versions"]
+    assert check_resting_versions((), (11,)) == []
+
+
+def test_after_the_forced_rebalance_everybody_writes_the_one_version():
+    both = REST._replace(used_versions=(("a", 101), ("b", 101)))
+    mixed = REST._replace(used_versions=(("a", 11), ("b", 101)))
+    assert check_final_version((mixed, both), 101) == []
+    assert [one.rule for one in check_final_version((both, mixed), 101)] == ["final versions"]
+    assert [one.rule for one in check_final_version((both,), 11)] == ["final versions"]
+    assert check_final_version((), 101) == []

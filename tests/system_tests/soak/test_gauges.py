@@ -1,7 +1,9 @@
 """Memory and descriptors of a soak: a planted leak is found, a warm-up is none."""
 
 import os
+import time
 
+import psutil
 import pytest
 
 from system_tests.soak.gauges import Gauges, Growth, Series
@@ -87,3 +89,61 @@ def test_what_is_seen_while_processes_warm_up_is_told_and_not_judged():
         gauges.look()
     assert len(seen) == 9
     assert gauges.growths() == ()
+
+
+def test_a_series_with_too_few_samples_is_named():
+    gauges = Gauges(lambda: (("soak", os.getpid()),), every_s=60.0, tell=lambda _: None)
+    assert gauges.unjudged() == {}
+    for _ in range(3):
+        gauges.look()
+    assert gauges.growths() == ()
+    assert gauges.unjudged()["memory"] == ("soak: 3 samples of memory, 8 are needed",)
+    assert sorted(gauges.unjudged()) == ["descriptors", "memory", "threads"]
+    for _ in range(5):
+        gauges.look()
+    assert gauges.unjudged() == {}
+
+
+def test_a_process_that_was_only_seen_while_it_warmed_up_is_named():
+    gauges = Gauges(
+        lambda: (("soak", os.getpid()),), every_s=60.0, tell=lambda _: None, warm_up_s=3600.0
+    )
+    gauges.look()
+    assert gauges.unjudged()["threads"] == ("soak: 0 samples of threads, 8 are needed",)
+
+
+def test_a_process_that_may_not_be_looked_at_is_a_failure_and_the_others_are_looked_at(monkeypatch):
+    seen = []
+    real = psutil.Process.num_threads
+
+    def refuses(process):
+        if process.pid == os.getppid():
+            raise psutil.AccessDenied(process.pid)
+        return real(process)
+
+    monkeypatch.setattr(psutil.Process, "num_threads", refuses)
+    processes = (("member a", os.getppid()), ("soak", os.getpid()))
+    gauges = Gauges(lambda: processes, every_s=60.0, tell=seen.append)
+    gauges.look()
+    gauges.look()
+    assert [sorted(one) for one in seen] == [["soak"], ["soak"]]
+    (failure,) = gauges.failures
+    assert failure.startswith("member a cannot be measured: AccessDenied")
+
+
+def test_a_gauge_that_breaks_says_why_and_goes_on():
+    seen = []
+
+    def breaks_once(looks):
+        seen.append(looks)
+        if len(seen) == 1:
+            raise OSError("disk full")
+
+    gauges = Gauges(lambda: (("soak", os.getpid()),), every_s=0.01, tell=breaks_once)
+    gauges.start()
+    deadline = time.monotonic() + 30
+    while len(seen) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    gauges.stop()
+    assert len(seen) >= 3
+    assert gauges.failures == ("a look at the processes failed: OSError: disk full",)

@@ -8,7 +8,7 @@ import pytest
 
 from system_tests.live.evidence.records import Coverage
 from system_tests.soak.findings import Figures, Finding, SoakOutcome, Trouble
-from system_tests.soak.gauges import Growth
+from system_tests.soak.gauges import GAUGES, Growth
 from system_tests.soak.options import SoakOptions
 from system_tests.soak.report import outcome_json, summary_lines
 from system_tests.soak.verdict import judge_soak
@@ -37,15 +37,17 @@ def figures(*troubles):
     return found
 
 
-def outcome(*troubles, produced=10, missing=(), growths=(), unsettled=None, early=None):
+def outcome(*troubles, produced=10, missing=(), growths=(), unsettled=None, early=None, **more):
+    usual = [growth(gauge=gauge) for gauge in more.pop("gauges", GAUGES)]
     return SoakOutcome(
         figures=figures(*troubles),
         coverages=(Coverage(partition=0, produced=produced, missing=missing, duplicates=3),),
-        growths=(growth(), *growths),
+        growths=(*usual, *growths),
         unsettled=unsettled,
         early=early,
         seconds=60.0,
         journal_bytes=100,
+        **more,
     )
 
 
@@ -76,6 +78,49 @@ def test_a_finding_makes_its_own_check_fail(trouble):
 )
 def test_a_loss_a_leak_and_an_unsettled_end_are_found(planted, name):
     assert failed(outcome(**planted)) == [name]
+
+
+def checks_of(found):
+    return {check.name: check for check in judge_soak(found).checks}
+
+
+def test_too_few_samples_are_not_judged_and_every_answer_says_so():
+    few = ("member b: 3 samples of descriptors, 8 are needed",)
+    found = outcome(gauges=("memory", "threads"), unjudged={"descriptors": few})
+    checks = checks_of(found)
+    assert [name for name, check in checks.items() if not check.is_judged] == ["descriptors"]
+    assert checks["descriptors"].sentence == f"not judged: {few[0]}"
+    assert failed(found) == []
+    lines = [line for line, _ in summary_lines(found, judge_soak(found), OPTIONS)]
+    assert f"  ----  descriptors  not judged: {few[0]}" in lines
+    assert lines[-1].endswith("; not judged: descriptors")
+    document = json.loads(outcome_json(found, judge_soak(found), OPTIONS))
+    states = {check["name"]: (check["ok"], check["judged"]) for check in document["checks"]}
+    assert states["descriptors"] == (None, False)
+    assert states["threads"] == (True, True)
+    assert document["not_judged"] == ["descriptors"]
+
+
+def test_a_process_with_too_few_samples_beside_a_judged_one_is_named():
+    few = ("member b: 3 samples of memory, 8 are needed",)
+    check = checks_of(outcome(unjudged={"memory": few}))["memory"]
+    assert check.ok
+    assert not check.is_judged
+    assert check.sentence.endswith(f"; not judged: {few[0]}")
+
+
+def test_a_leak_is_a_leak_also_where_another_process_cannot_be_judged():
+    found = outcome(growths=(growth(last=90.0),), unjudged={"memory": ("member b: 3 samples",)})
+    assert failed(found) == ["memory"]
+    assert checks_of(found)["memory"].is_judged
+
+
+def test_a_gauge_that_failed_is_an_error_of_the_report():
+    found = outcome(gauge_failures=("member a: memory and threads cannot be read: denied",))
+    assert failed(found) == ["memory", "descriptors", "threads"]
+    sentence = checks_of(found)["memory"].sentence
+    assert sentence == "the gauges failed: member a: memory and threads cannot be read: denied"
+    assert not judge_soak(found).ok
 
 
 def test_the_memory_of_a_jvm_is_shown_and_not_judged():

@@ -1,0 +1,99 @@
+"""Whether a finding speaks against an upgrade: in which release alone it is present."""
+
+import pytest
+
+from system_tests.explore import (
+    Bounds,
+    Explored,
+    Finding,
+    Found,
+    Presence,
+    lines_of,
+    place,
+    presence,
+)
+from system_tests.sim import BounceOptions, Broken, plan_bounce
+
+PLAN = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
+BOUNDS = Bounds(members=2)
+
+
+def found(rule="settles", issue="KAFKA-14382"):
+    broken = Broken(rule=rule, at_ms=0, sentence="what broke")
+    return Found(finding=Finding(broken=broken, recent=()), issue=issue, moves=())
+
+
+def explored(*findings, stopped=None):
+    return Explored(states=1, transitions=1, stopped=stopped, found=findings)
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """Release -> what a search of that release alone sees; the searches that were asked for."""
+    seen, asked = {}, []
+
+    def explore(plan, bounds, *, wanted, is_out_of_time):
+        assert {plan.old} == {stage.release for stage in plan.stages}
+        assert (bounds, is_out_of_time()) == (BOUNDS, False)
+        asked.append((plan.old, wanted))
+        return seen[plan.old]
+
+    monkeypatch.setattr(presence, "explore", explore)
+    return seen, asked
+
+
+def test_what_the_new_release_does_alone_is_bad_even_if_the_old_one_does_it_too(alone):
+    seen, asked = alone
+    seen["3.1.2"] = seen["3.9.2"] = explored(found(), stopped="all that was looked for is found")
+    (placed,) = place(PLAN, BOUNDS, [found()])
+    assert (placed.presence, placed.is_bad, placed.is_certain) == (Presence.NEW, True, True)
+    assert asked == [
+        (old_or_new, {("settles", "KAFKA-14382")}) for old_or_new in ("3.1.2", "3.9.2")
+    ]
+
+
+def test_what_only_the_old_release_does_is_no_reason_against_the_upgrade(alone):
+    seen, _ = alone
+    seen.update({"3.9.2": explored(), "3.1.2": explored(found())})
+    (placed,) = place(PLAN, BOUNDS, [found()])
+    assert (placed.presence, placed.is_bad, placed.is_certain) == (Presence.OLD, False, True)
+    lines = lines_of(PLAN, BOUNDS, explored(found()), [placed], issue=None)
+    assert lines[1] == (
+        "  present in the old release only: 3.1.2 alone does it, 3.9.2 alone does not"
+    )
+    assert lines[-1] == (
+        "good, as what was found is present in the old release only: 3.1.2 -> 3.9.2"
+    )
+
+
+@pytest.mark.parametrize("other", [found(issue=None), found(rule="nobody dies")])
+def test_what_neither_does_alone_was_introduced_by_the_upgrade(alone, other):
+    seen, _ = alone
+    seen.update({"3.9.2": explored(), "3.1.2": explored(other)})
+    (placed,) = place(PLAN, BOUNDS, [found()])
+    assert (placed.presence, placed.is_bad) == (Presence.UPGRADE, True)
+
+
+def test_a_search_of_one_release_that_was_not_finished_makes_the_place_uncertain(alone):
+    seen, _ = alone
+    seen.update({"3.9.2": explored(stopped="the time is up"), "3.1.2": explored(found())})
+    (placed,) = place(PLAN, BOUNDS, [found()])
+    assert (placed.presence, placed.is_certain) == (Presence.OLD, False)
+    lines = lines_of(PLAN, BOUNDS, explored(found()), [placed], issue=None)
+    assert lines[1].endswith("3.9.2 alone does not, as far as it was searched")
+
+
+def test_the_worst_stands_first(alone):
+    seen, _ = alone
+    old, new, upgrade = found(), found("nobody dies", None), found("one owner", None)
+    seen.update({"3.9.2": explored(new), "3.1.2": explored(old)})
+    placed = place(PLAN, BOUNDS, [old, upgrade, new])
+    assert [one.found for one in placed] == [new, upgrade, old]
+    assert lines_of(PLAN, BOUNDS, explored(), placed, issue=None)[-1].startswith(
+        "bad, present in the new release: "
+    )
+
+
+def test_nothing_found_needs_no_more_searches(alone):
+    assert place(PLAN, BOUNDS, []) == ()
+    assert alone[1] == []

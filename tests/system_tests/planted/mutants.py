@@ -1,0 +1,349 @@
+"""Let each row of the decision tables say something else, and see who notices.
+
+    python -m tests.system_tests.planted.mutants [--simulator|--explorer|--unit-tests] [NAME ...]
+    python -m tests.system_tests.planted.mutants --check|--anew [NAME ...]
+
+Every row of the tables of `probing` is given each other answer of its table, one at a time: the
+row holds as before and says what another row says. Bounces in which the row decides are simulated
+until one of them breaks other rules than with the tables as they are. Of what they do not notice,
+small groups are explored, and of the rest the unit tests of `probing` are run. The results go to
+docs/mutants.json as they come, from which docs/mutants.md is printed. Only what is not in that file
+is measured; --anew measures it again; NAME is part of the name of a mutant. --check repeats what
+the simulator and the explorer noticed, and writes nothing (exit 1: one is not noticed any more).
+
+Each mutant is run in a process of its own, so that nothing remembers the whole tables.
+"""
+
+import contextlib
+import io
+import json
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Final
+
+import click
+import pytest
+
+from probing import MEMBER_RULES
+from probing.leader.native_answers import NATIVE_ANSWER_RULES
+from probing.leader.next_version import NEXT_VERSION_RULES
+from probing.leader.rules import LEADER_RULES
+from probing.member.machine import FOLLOWUP_RULES
+from system_tests.explore import Bounds, explore
+from system_tests.sim import BounceOptions, bounce, plan_bounce
+from tests.system_tests.planted.bounces import Runbook
+from tests.system_tests.planted.rules import (
+    Table,
+    bounces,
+    broken_rules,
+    key_of,
+    label,
+    listen,
+    tables,
+)
+
+STORED: Final = Path(__file__).resolve().parents[3] / "docs" / "mutants.json"
+PLANTED: Final = STORED.with_name("planted.json")
+UNIT_TESTS: Final = "tests/probing"
+WORKERS: Final = 2
+MOST_BOUNCES: Final = 10
+MOST_SEARCHES: Final = 2
+MAX_STATES: Final = 600
+SETTLE_MS: Final = 200_000
+SEEDS: Final = range(2)
+SIMULATOR, EXPLORER, UNIT, NOTHING = "simulator", "explorer", "unit tests", "nothing"
+JUDGES: Final = (SIMULATOR, EXPLORER, UNIT)
+EXPLORED: Final = (
+    "2.0.1 2.3.1",
+    "2.3.1 2.4.1",
+    "2.8.2 3.9.1",
+    "3.1.2 native",
+    "native 2.8.2",
+    "native next",
+    "next native",
+    "2.0.1-text 2.3.1-text",
+)
+"""Searches: two members, one thread, no crash."""
+REASONS: Final[dict[str, str]] = {}
+"""Name of a mutant that nothing can notice, though its row decides -> why."""
+_SAYS: Final = {
+    type(next(iter(MEMBER_RULES.values()))[0]): ("action", "speaks"),
+    type(FOLLOWUP_RULES[0]): ("at_ms",),
+    type(LEADER_RULES[0]): (
+        "verdict",
+        "others_get",
+        "future_get",
+        "future_numbers",
+        "second_number",
+        "fixed_version",
+    ),
+    type(NATIVE_ANSWER_RULES[0]): ("version",),
+    type(NEXT_VERSION_RULES[0]): ("says",),
+}
+"""Kind of row -> the fields that are its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A row that says something else: numbers of table and row, and what it says instead.
+
+    Attributes:
+        key: name of the row among all rows; says: whose answer it gives.
+        changes: fields of the row.
+    """
+
+    table: int
+    at: int
+    key: str
+    says: str
+    changes: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name among all mutants."""
+        return f"{self.key}: says {self.says}"
+
+    def plant(self) -> None:
+        """Put the mutated table in the place of the whole one."""
+        table = tables()[self.table]
+        row = replace(table.rows[self.at], **self.changes)
+        table.put((*table.rows[: self.at], row, *table.rows[self.at + 1 :]))
+
+
+def mutants() -> list[Mutant]:
+    """Every row with every other answer of its table; and members of ours kept at 11 for ever."""
+    found = []
+    for number, table in enumerate(tables()):
+        answers = _answers(table)
+        for at, row in enumerate(table.rows):
+            own = _identity(_answer(row))
+            found += [
+                Mutant(number, at, key_of(table, row), says, changes)
+                for identity, (says, changes) in answers.items()
+                if identity != own
+            ]
+    return found
+
+
+def _answers(table: Table) -> dict[Any, tuple[str, dict[str, Any]]]:
+    """Each different answer of a table, called by the first row that gives it."""
+    found: dict[Any, tuple[str, dict[str, Any]]] = {}
+    for row in table.rows:
+        found.setdefault(_identity(_answer(row)), (f"'{label(row)}'", _answer(row)))
+    if table.rows == NEXT_VERSION_RULES:
+        forever = {"says": lambda _: 11}
+        found[_identity(forever)] = ("'11 for ever'", forever)
+    return found
+
+
+def _answer(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _SAYS[type(row)]}
+
+
+def _identity(answer: dict[str, Any]) -> Any:
+    """Equal for answers that say the same; two functions do if their code is the same."""
+    return tuple(
+        (value.__code__.co_code, value.__code__.co_consts, value.__code__.co_names)
+        if isinstance(value, FunctionType)
+        else value
+        for value in answer.values()
+    )
+
+
+@cache
+def experiments() -> dict[str, BounceOptions | Runbook]:
+    """The bounces that are tried: the planted ones, with fewer seeds."""
+    return {
+        name: one
+        for name, one in bounces().items()
+        if isinstance(one, Runbook) or one.seed in SEEDS
+    }
+
+
+def broken_in(name: str) -> list[str]:
+    """Rules that an experiment breaks, or the error that it ends with."""
+    bounce.__dict__["_SETTLE_MS"] = SETTLE_MS  # mutants that never rest are many
+    try:
+        return broken_rules(experiments()[name])
+    except Exception as error:  # noqa: BLE001 whatever a mutant makes of the code
+        return [f"raises {type(error).__name__}"]
+
+
+def found_in(asked: str) -> list[str]:
+    """Rules that a search finds broken."""
+    old, new = asked.split()
+    plan = plan_bounce(BounceOptions(old=old, new=new, force=True))
+    bounds = Bounds(members=2, partitions=4, crashes=0, max_states=MAX_STATES, more_states=0)
+    try:
+        return sorted({one.finding.broken.rule for one in explore(plan, bounds).found})
+    except Exception as error:  # noqa: BLE001 as above
+        return [f"raises {type(error).__name__}"]
+
+
+ASKED: Final[dict[str, Callable[[str], list[str]]]] = {SIMULATOR: broken_in, EXPLORER: found_in}
+
+
+def run_whole(judge: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Broken rules of each experiment of a judge, and for each row those in which it decides."""
+    fired: set[str] = set()
+    listen(fired)
+    broken: dict[str, list[str]] = {}
+    deciding: dict[str, list[str]] = {}
+    for name in experiments() if judge == SIMULATOR else EXPLORED:
+        fired.clear()
+        broken[name] = ASKED[judge](name)
+        for key in fired:
+            deciding.setdefault(key, []).append(name)
+    return broken, deciding
+
+
+def run_mutant(
+    judge: str, row: dict[str, Any], mutant: Mutant, names: Sequence[str], whole: Any
+) -> dict[str, Any]:
+    """The row of a mutant that nobody has noticed, with what one more judge says."""
+    mutant.plant()
+    row = row | {"seen": NOTHING, "asked": [*row.get("asked", ()), judge]}
+    if judge == UNIT:
+        return row | {"seen": UNIT} if unit_tests_fail() else row
+    row["decides"] = row.get("decides", False) or bool(names)
+    for name in names:
+        after = ASKED[judge](name)
+        if any(one.startswith("raises") for one in after):
+            row.setdefault("raises", f"{after[0].removeprefix('raises ')} in {name}")
+            continue
+        red = sorted(set(after) - set(whole[name]))
+        lost = sorted(set(whole[name]) - set(after))
+        if red or lost:
+            return row | {"seen": judge, "in": name, "red": red, "lost": lost}
+    return row
+
+
+def unit_tests_fail() -> bool:
+    """Whether the unit tests notice the tables of this process."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        arguments = ["-q", "-x", "-p", "no:cacheprovider", UNIT_TESTS]
+        return pytest.main(arguments) == pytest.ExitCode.TESTS_FAILED
+
+
+def measure(
+    judge: str, wanted: Sequence[Mutant], rows: dict[str, dict[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and row of each mutant, with what one judge says, in their order."""
+    whole, deciding = {}, {}
+    if judge != UNIT:
+        with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+            whole, deciding = pool.apply(run_whole, (judge,))
+    named = {
+        f"{row['table']}: {row['rule']}": row.get("bounce")
+        for row in json.loads(PLANTED.read_text(encoding="utf-8"))["rows"]
+    }
+    most = MOST_BOUNCES if judge == SIMULATOR else MOST_SEARCHES
+    tasks = []
+    for one in wanted:
+        # First the bounce that misses the whole row; seeds of one pair of releases stand apart.
+        first = named.get(one.key)
+        names = sorted(deciding.get(one.key, ()), key=lambda n: (n != first, "--seed 1 " in n))
+        row = rows.get(one.name, {"row": one.key, "says": one.says})
+        tasks.append(partial(run_mutant, judge, row, one, names[:most], whole))
+    yield from zip((one.name for one in wanted), _each(tasks), strict=True)
+
+
+def _each(tasks: Sequence[Callable[[], Any]]) -> Iterator[Any]:
+    """Results in order; functions do not go through pipes, so tasks are inherited by number."""
+    _TASKS[:] = tasks
+    with multiprocessing.get_context("fork").Pool(WORKERS, maxtasksperchild=1) as pool:
+        yield from pool.imap(_run_number, range(len(tasks)), chunksize=1)
+
+
+_TASKS: list[Callable[[], Any]] = []
+
+
+def _run_number(number: int) -> Any:
+    return _TASKS[number]()
+
+
+def stored() -> dict[str, dict[str, Any]]:
+    """What was measured, by name of the mutant."""
+    if not STORED.exists():
+        return {}
+    rows = json.loads(STORED.read_text(encoding="utf-8"))["mutants"]
+    return {f"{row['row']}: says {row['says']}": row for row in rows}
+
+
+def write(results: dict[str, dict[str, Any]]) -> None:
+    """Keep the results of mutants that there are, in the order of the tables."""
+    every = mutants()
+    rows = [dict(results[one.name]) for one in every if one.name in results]
+    for row in rows:
+        row.pop("reason", None)
+        reason = REASONS.get(f"{row['row']}: says {row['says']}")
+        if reason is not None:
+            row["reason"] = reason
+    limits = {"bounces": MOST_BOUNCES, "searches": MOST_SEARCHES, "states": MAX_STATES}
+    document = {"limits": limits, "mutants_in_all": len(every), "mutants": rows}
+    STORED.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    """Ask the judges one after the other, each about what the ones before did not notice."""
+    words = sys.argv[1:]
+    judges = [one for one in JUDGES if f"--{one.replace(' ', '-')}" in words] or JUDGES
+    names = [word for word in words if not word.startswith("--")]
+    every = [one for one in mutants() if not names or any(word in one.name for word in names)]
+    every.sort(key=lambda one: (len(tables()[one.table].rows), one.table))
+    if "--check" in words:
+        return check(every)
+    results = stored()
+    if "--anew" in words:
+        for one in every:
+            results.pop(one.name, None)
+    for judge in judges:
+        wanted = [one for one in every if _is_open(results.get(one.name, {}), judge)]
+        for name, row in measure(judge, wanted, results):
+            click.echo(f"{row['seen']:<10}  {name}", err=True)
+            results[name] = row
+            write(results)
+    return 0
+
+
+def _is_open(row: dict[str, Any], judge: str) -> bool:
+    """Whether nobody has noticed a mutant, and this judge was not asked yet."""
+    return row.get("seen", NOTHING) == NOTHING and judge not in row.get("asked", ())
+
+
+def check(every: Sequence[Mutant]) -> int:
+    """Repeat what each mutant was noticed in; 1: one of them is not noticed any more."""
+    silent = not_noticed(every, stored())
+    for name in silent:
+        click.echo(f"not noticed any more: {name}", err=True)
+    return bool(silent)
+
+
+def not_noticed(every: Sequence[Mutant], rows: dict[str, dict[str, Any]]) -> list[str]:
+    """Names of the mutants whose bounce or search breaks the rules that it breaks without them."""
+    seen = [one for one in every if "in" in rows.get(one.name, {})]
+    tasks: list[Callable[[], Any]] = []
+    for one in seen:
+        judge, name = rows[one.name]["seen"], rows[one.name]["in"]
+        tasks += [partial(_broken, None, judge, name), partial(_broken, one, judge, name)]
+    found = list(_each(tasks))
+    return [
+        one.name
+        for one, before, after in zip(seen, found[::2], found[1::2], strict=True)
+        if before == after
+    ]
+
+
+def _broken(mutant: Mutant | None, judge: str, name: str) -> list[str]:
+    if mutant is not None:
+        mutant.plant()
+    return ASKED[judge](name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
