@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from assignor import AssignmentConfig, ClientInput, default_standbys, group_state
+from assignor.placement.standbys.final_copies import target_standbys
 from assignor.placement.standbys.tag_shortfalls import shortfalls
 from encoding import TaskId
 
@@ -111,3 +112,43 @@ def test_without_different_tags_the_least_loaded_clients_take_the_copies():
     clients = [(3, "z1", "c1", None, [TaskId(0, number)]) for number in range(4)]
     state, active = group(clients, standbys=1)
     assert counts(state, active, default_standbys(state, active))[0] == [1] * 4
+
+
+def clients_with(tasks, active, copies):
+    """Six clients of zones and racks with these actives and (task, client) copies, caught up."""
+    kinds = zip((1, 3, 2, 3, 1, 3), ("r0", "r0", "r0", "r1", "r0", "r0"), "aacacb", strict=True)
+    for number, (threads, rack, zone) in enumerate(kinds):
+        own = [tasks[task] for task in np.flatnonzero(active == number)]
+        held = [tasks[task] for task, client in copies if client == number]
+        yield ClientInput(
+            process_id=f"p{number}",
+            threads=threads,
+            active_tasks=frozenset(own),
+            lags=dict.fromkeys(own, -1) | dict.fromkeys(held, 0),
+            rack=rack,
+            tags=(("zone", zone),),
+        )
+
+
+def test_what_a_chain_pushed_out_of_a_band_is_moved_in_the_same_answer():
+    tasks = [TaskId(0, number) for number in range(12)]
+    active = np.array([1, 3, 2, 5, 3, 1, 3, 4, 2, 5, 1, 0])
+    racks = {task: (frozenset({"r1" if task.partition == 4 else "r0"}),) for task in tasks}
+    copies, answers = [], []
+    for _ in range(2):
+        state = group_state(
+            tasks=tasks,
+            stateful_tasks=tasks,
+            clients=list(clients_with(tasks, active, copies)),
+            config=AssignmentConfig(
+                num_standby_replicas=1,
+                rack_aware_assignment_strategy="min_traffic",
+                rack_aware_assignment_tags=("zone",),
+            ),
+            end_offset_sums=dict.fromkeys(tasks, 50_000),
+            changelog_racks=racks,
+        )
+        found = target_standbys(state, active)
+        copies = list(zip(found.task.tolist(), found.client.tolist(), strict=True))
+        answers.append(copies)
+    assert answers[0] == answers[1]
