@@ -31,7 +31,7 @@ FEATURES = (
 )
 OURS = ("high_availability", "sticky", "fallback_prior")
 # Features whose largest size is smaller: their steps are those of plain groups and some a copy.
-LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000) | {"rack_a_client": 40_000}
+LARGEST = {"plain": 2_000_000} | dict.fromkeys(FEATURES[1:], 320_000) | {"rack_a_client": 10_000}
 # These two share all steps with the first strategy.
 LARGEST_OF_OTHERS = 160_000
 MOST_RUNS, LOST_SIZE, LOST_GOAL, PLAIN_SIZE, PLAIN_GOAL = 3, 100_000, 1.0, 2_000_000, 30.0

@@ -13,6 +13,8 @@ from system_tests.sim import Answered, Broken, Cause, Ended, Happening, Took
 
 _Kind = TypeVar("_Kind")
 _FOLLOWUP_ON_THE_WIRE = 7
+# As the rule of a leader before 2.4 is called.
+_KEEPS_FORMER_TASKS = "empty answer to future members"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,17 @@ def _followup_cuts_a_rebalance_short(finding: Finding) -> bool:
     )
 
 
+def _former_tasks_are_handed_back(finding: Finding) -> bool:
+    answer = _last(finding.recent, Answered)
+    return (
+        finding.broken.rule in ("one owner", "one active")
+        and answer is not None
+        and not answer.leader_is_native
+        and bool(answer.future)
+        and _KEEPS_FORMER_TASKS in answer.rule
+    )
+
+
 def _version_1_is_answered_in_2(finding: Finding) -> bool:
     answer = _last(finding.recent, Answered)
     return (
@@ -113,6 +126,12 @@ ISSUES: tuple[Issue, ...] = (
         id="KAFKA-14382",
         tells=_followup_cuts_a_rebalance_short,
         why="a follow-up starts the next rebalance before the running one is over",
+    ),
+    Issue(
+        id="former-tasks",
+        tells=_former_tasks_are_handed_back,
+        why="a leader before 2.4 hands everybody's former tasks back while a newer member joins;"
+        " one that missed the last answer still names what another got by it",
     ),
 )
 """In the order in which they are asked; the first that tells gives its name."""

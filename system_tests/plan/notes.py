@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from probing import EARLIEST_NATIVE_VERSION, Release, upgrade_path
+from probing import EARLIEST_NATIVE_VERSION, LeaderModel, Release, upgrade_path
 from probing import releases as data
 from system_tests.sim import KNOWN, Shape
 
@@ -31,6 +31,7 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
             if not any(words in note for words in _SAID_ELSEWHERE) and _concerns(note, uses)
         ]
         notes += _series_notes(old, new)
+        notes += _former_task_notes(old, new)
         if "iq" in uses:
             notes += _query_notes(old, new)
         if "static" in uses:
@@ -57,6 +58,20 @@ def _series_notes(old: Release, new: Release) -> list[str]:
     elif new.order >= (4, 2, 0) and not new.is_native and old.order < (4, 0, 0):
         notes.append(f"{new.name} no longer knows upgrade.from of {data.LAST_EAGER_SERIES} or less")
     return notes
+
+
+def _former_task_notes(old: Release, new: Release) -> list[str]:
+    """Say what a leader of the old release does while the first newer members join."""
+    keeps = (LeaderModel.EMPTY_AND_OWN, LeaderModel.EMPTY_AND_LOWEST)
+    if old.leader_model not in keeps or new.latest_version <= old.latest_version:
+        return []
+    said = (
+        f"while a member of {new.name} joins, a leader of {old.name} hands everybody's former tasks"
+        " back: if a member missed the answer before, two run the same task until the next"
+        " rebalance, which the new member asks for at once; so wait after a crash, too, until the"
+        " group has settled before the next one is bounced"
+    )
+    return [said]
 
 
 def _query_notes(old: Release, new: Release) -> list[str]:

@@ -20,15 +20,21 @@ _MOST_WAYS = 64
 _Step = tuple[int, int, int]
 
 
-def hand_on(board: Board) -> None:
-    """Bring clients into their bands by chains of new copies, the shortest first."""
+def hand_on(board: Board) -> bool:
+    """Bring clients into their bands by chains of new copies, the shortest first.
+
+    Returns whether any copy moved.
+    """
     copies = sum(map(len, board.fresh.values()))
     if not board.spread.is_needed or len(board.room) > _MOST_CLIENTS or copies > _MOST_COPIES:
-        return
+        return False
+    has_moved = False
     for client, room in enumerate(board.room):
         for _ in range(-room):
             if not _apply(board, _chain(board, client)) and not _replace_all(board, client):
                 break
+            has_moved = True
+    return has_moved
 
 
 def _replace_all(board: Board, client: int) -> bool:

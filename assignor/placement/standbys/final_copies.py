@@ -72,8 +72,8 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
     _shed_all(board, ends)
     fill_standbys(board)
     _shed_until_settled(board, state, load, copies)
-    hand_on(board)
-    _shed_until_settled(board, state, load, copies)
+    if hand_on(board):
+        _shed_until_settled(board, state, load, copies)
     task, client = board.copies()
     order = np.lexsort((client, task))
     return Standbys(task=task[order], client=client[order], warnings=_too_few(state, wanted))

@@ -32,6 +32,9 @@ def answered(version, *, used=(3,), withheld=("p",)):
     )
 
 
+PROBED = answered(4)._replace(rule="empty answer to future members, lowest number", future=("b-1",))
+
+
 def took(before, after, common):
     return Took(0, "b", "b-1", 1, 3, common, before, after, 0, (), (), (), (), 0, 0, "")
 
@@ -50,8 +53,11 @@ TOLD = {
     "KAFKA-9821": finding("nothing is forgotten", answered(6), LEADER_GONE),
     "KAFKA-10455": finding("nothing is forgotten", answered(7), KEPT),
     "KAFKA-14382": finding("settles", FOLLOWUP, repeats=True),
+    "former-tasks": finding("one active", PROBED),
 }
 OTHERS = [
+    finding("one active", answered(4)),
+    finding("settles", PROBED),
     finding("answered within used", answered(4, used=(3, 4))),
     finding("sets what it speaks", answered(3), took(3, 2, 4)),
     finding("nothing is forgotten", answered(6)),

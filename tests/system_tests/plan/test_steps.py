@@ -118,3 +118,18 @@ def test_wrong_usage_ends_with_2(arguments, text):
     done = run(arguments)
     assert done.exit_code == 2
     assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_said"),
+    [
+        ("2.3.1", "3.9", True),
+        ("2.0.1", "2.3.1", True),
+        ("2.2.2", "2.3.1", False),
+        ("2.8", "3.9", False),
+    ],
+)
+def test_former_tasks_that_leaders_before_2_4_hand_back_are_said_beforehand(old, new, is_said):
+    assert (
+        any("hands everybody's former tasks back" in n for n in plan(old, new).warnings) is is_said
+    )

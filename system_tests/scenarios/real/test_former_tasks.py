@@ -1,0 +1,84 @@
+"""What members of Kafka Streams write as their former tasks, and what old leaders make of it."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from assignor.adapters.admin import Target, open_admin
+from assignor.adapters.admin import describe_group as ask_for_group
+from system_tests.live import events
+from system_tests.sim.world.behaviour import behaviour_of
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+SESSION_MS = 60_000
+OLD = "2.3.1"
+
+
+@pytest.mark.parametrize(("release", "pin"), [(OLD, None), ("2.8.2", "2.3"), ("3.9.1", "2.3")])
+def test_the_model_names_given_up_tasks_as_a_real_member_does(
+    word_count_on, kafka_3_9, release, pin
+):
+    group = word_count_on(kafka_3_9)
+    group.start("first", release, upgrade_from=pin)
+    group.settle()
+    group.start("second", release, upgrade_from=pin)
+    described = {member.client: member for member in group.settle().members}
+    named = described["first"].subscription.prev_tasks
+    assert behaviour_of(release, pin).names_given_up_tasks is bool(named)
+    assert len(named) in {0, 8}, "all that it ran, or none"
+
+
+def members_of(group):
+    """How many members the coordinator counts, whatever the group is about."""
+    with open_admin(Target(servers=(group.bootstrap_servers,))) as admin:
+        return len(ask_for_group(admin, group.application_id).members)
+
+
+def rebalances(member):
+    return sum(one.state == "REBALANCING" for one in member.all(events.StateChanged))
+
+
+def test_a_leader_before_2_4_gives_a_task_to_two_members_while_a_newer_one_joins(
+    word_count_on, kafka_3_9
+):
+    """A member that missed an answer still names what another one got by it, and gets it back."""
+    group = word_count_on(kafka_3_9, session_timeout_ms=SESSION_MS)
+    first = group.start("first", OLD)
+    group.settle()
+    late = group.start("late", OLD)
+    group.settle()
+    ran = set(late.active)
+
+    # The answer that takes tasks from `late` finds it standing still, after its JoinGroup. With two
+    # tasks for each of four members, what it loses goes to members that are new.
+    first.pause()
+    before = rebalances(late)
+    gainers = [group.start(name, OLD) for name in ("left", "right")]
+    late.wait_for("a rebalance", lambda: rebalances(late) > before)
+    group.wait("four members", lambda: members_of(group) == 4)
+    time.sleep(1)  # it writes its JoinGroup right after that, and the group waits for `first`
+    late.pause()
+    first.resume()
+    for gainer in gainers:
+        gainer.wait_for("two tasks", lambda one=gainer: len(one.active) == 2)
+
+    # The leader leaves and a newer member joins; `late` goes on, and an old member leads.
+    group.stop("first")
+    newer = group.start("newer", "3.9.1", upgrade_from="2.3")
+    group.wait("the newer member", lambda: members_of(group) == 4)
+    newer.pause()
+    late.resume()
+    group.wait("an answer of an old leader", lambda: group.describe().state == "Stable")
+    answered = [one for one in group.describe().members if one.client != newer.name]
+    for one in answered:
+        assert set(one.assignment.active_tasks) == set(one.subscription.prev_tasks)
+    given = Counter(task for one in answered for task in one.assignment.active_tasks)
+    twice = {f"{task.subtopology}_{task.partition}" for task, count in given.items() if count > 1}
+    assert twice == ran & {task for gainer in gainers for task in gainer.active}
+    assert twice
+
+    # It ends with the rebalance that the newer member asks for.
+    newer.resume()
+    group.settle()
