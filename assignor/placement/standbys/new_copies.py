@@ -26,6 +26,8 @@ _FEW_CLIENTS = 64
 _PAIRED = 3_000
 # Clients and copies that are looked at for an exchange, each.
 _TRIES = 32
+# What is no place of a ring: no client has room, or none of the next ones suits.
+_FULL, _NONE = -1, -2
 # Exchanges that may fail before no more are tried.
 _FAILURES = 16
 
@@ -181,12 +183,12 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
         if listed not in rings:
             within = [n if board.spread.cells[c] in listed else 0 for c, n in capacity]
             rings[listed] = Ring.of(within)
-        ring, place = rings[listed], -1
+        ring, place = rings[listed], _FULL
         if listed not in full and ring.clients:
-            place = _next_in(board, task, ring, cells)
-            if place < 0:
+            place = _next_in(board, task, ring, cells, is_exact=listed is cells)
+            if place == _FULL:
                 full.add(listed)
-        if place < 0 or not _suits(board, task, ring.clients[place], cells):
+        if place < 0:
             blocked.append(task)
             continue
         client = ring.clients[place]
@@ -196,21 +198,28 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
     return blocked
 
 
-def _next_in(board: Board, task: int, ring: Ring, cells: Cells) -> int:
-    """The next place of a ring for the task, or one that does not suit it; -1 when all are full."""
-    start, place = ring.pointer.get(board.active[task], board.active[task]), -1
+def _next_in(board: Board, task: int, ring: Ring, cells: Cells, *, is_exact: bool) -> int:
+    """The next place of a ring whose client suits the task; `_FULL`, or `_NONE` of the next ones.
+
+    Args:
+        board: the scratchpad.
+        task: the task.
+        ring: clients of these cells; of more, where it is not exact.
+        cells: where the copy may be.
+        is_exact: whether all clients of the ring are in these cells.
+    """
+    clients, own = ring.clients, board.spread.cells
+    start = ring.pointer.get(board.active[task], board.active[task])
     tries = len(board.holders[task]) + 2
-    for _ in range(tries if around(cells) is cells else tries + _TRIES):
-        place = ring.open_place(board.room, start % len(ring.clients))
-        if place < 0 or _suits(board, task, ring.clients[place], cells):
-            break
+    for _ in range(tries if is_exact else tries + _TRIES):
+        place = ring.open_place(board.room, start % len(clients))
+        if place < 0:
+            return _FULL
+        client = clients[place]
+        if (is_exact or own[client] in cells) and board.can_hold(task, client):
+            return place
         start = place + 1
-    return place
-
-
-def _suits(board: Board, task: int, client: int, cells: Cells) -> bool:
-    """Whether the client is in these cells and has no copy of the task yet."""
-    return board.spread.cells[client] in cells and board.can_hold(task, client)
+    return _NONE
 
 
 def _exchange(board: Board, task: int, takers: Takers, donors: list[int]) -> bool:
