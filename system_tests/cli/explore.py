@@ -65,7 +65,9 @@ _BOUNDS = Bounds()
 @click.option(
     "--issue",
     type=click.Choice([issue.id for issue in ISSUES]),
-    help="Look for this one alone, and stop when it is found.",
+    metavar="ID",
+    help="Look for this one alone, and stop when it is found: "
+    f"{', '.join(issue.id for issue in ISSUES)}.",
 )
 @format_option()
 def explore_command(**given: Any) -> None:
