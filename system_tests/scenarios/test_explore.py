@@ -5,7 +5,7 @@ import pytest
 from system_tests.explore import Bounds, Presence, explore, place
 from system_tests.sim import BounceOptions, plan_bounce
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def search(old, new, *, static=False, issue=None, **bounds):
