@@ -145,8 +145,9 @@ def _waiting(case: _Case) -> str:
     why = f"it belongs on {case.named(goal)}: {_leaving(case)}"
     if goal in copies:
         kind = "warm-up" if (task, goal) in facts.warmups else "standby"
-        is_here = (facts.state.copy_task() == task) & (facts.state.copy_client == goal)
-        is_stalled = bool((facts.state.copy_stalled & is_here).any())
+        part = slice(facts.state.copy_start[task], facts.state.copy_start[task + 1])
+        is_here = facts.state.copy_client[part] == goal
+        is_stalled = bool((facts.state.copy_stalled[part] & is_here).any())
         way = "came no nearer since the last rebalance" if is_stalled else "is on its way"
         return f"{why}; the {kind} there {way}: {_behind(case, goal)}"
     budget = facts.state.config.max_warmup_replicas

@@ -90,11 +90,30 @@ def least_lags(client: ClientInput, limit: int) -> dict[TaskId, int]:
     }
 
 
+def _held_and_shares(state: GroupState, assignment: TaskAssignment) -> tuple[IntArray, IntArray]:
+    """Int [C] both: stateful tasks that each client runs, and its share of them, rounded down."""
+    capacity = state.capacity()
+    held = np.bincount(assignment.active[state.stateful], minlength=len(capacity))
+    return held, int(state.stateful.sum()) * capacity // int(capacity.sum())
+
+
+def _client(
+    client: int, held: IntArray, share: IntArray, shortage: Shortage, stalled: IntArray
+) -> BelowShare:
+    """What is said of one client; `stalled` are its (task, client, lag)."""
+    return BelowShare(
+        client=client,
+        held=int(held[client]),
+        share=int(share[client]),
+        shortage=shortage,
+        stalled=tuple(stalled[:, 0].tolist()),
+        lag=int(stalled[:, 2].max(initial=0)),
+    )
+
+
 def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowShare, ...]:
     """Clients that an answer leaves below their share of stateful tasks, by client; O(T + N)."""
-    capacity = state.capacity()
-    share = int(state.stateful.sum()) * capacity // int(capacity.sum())
-    held = np.bincount(assignment.active[state.stateful], minlength=len(capacity))
+    held, share = _held_and_shares(state, assignment)
     low = np.flatnonzero(held < share)
     if not len(low):
         return ()
@@ -112,16 +131,7 @@ def below_share(state: GroupState, assignment: TaskAssignment) -> tuple[BelowSha
             shortage = Shortage.WARMING
         elif state.weights is not None:
             shortage = Shortage.WEIGHTS
-        found.append(
-            BelowShare(
-                client=client,
-                held=int(held[client]),
-                share=int(share[client]),
-                shortage=shortage,
-                stalled=tuple(copies[:, 0].tolist()),
-                lag=int(copies[:, 2].max(initial=0)),
-            )
-        )
+        found.append(_client(client, held, share, shortage, copies))
     return tuple(found)
 
 
@@ -134,9 +144,19 @@ def stalled_clients(state: GroupState, assignment: TaskAssignment) -> tuple[Belo
     whose other copies stall; and where there are no copies either, those that gave them up.
     Empty while a follow-up rebalance is wanted.
     """
-    if assignment.followup or (state.stuck is None and not state.copy_stalled.any()):
+    if assignment.followup or not _is_any_stalled(state):
         return ()
-    below = below_share(state, assignment)
+    return _stalled_clients(state, assignment, below_share(state, assignment))
+
+
+def _is_any_stalled(state: GroupState) -> bool:
+    return state.stuck is not None or bool(state.copy_stalled.any())
+
+
+def _stalled_clients(
+    state: GroupState, assignment: TaskAssignment, below: Sequence[BelowShare]
+) -> tuple[BelowShare, ...]:
+    """As `stalled_clients`, where any copy stalls; `below` are the clients below their share."""
     waits = (Shortage.STALLED, Shortage.GIVEN_UP)
     found = [one for one in below if one.shortage in waits]
     others = np.ones(len(state.clients), dtype=np.bool_)
@@ -151,22 +171,13 @@ def stalled_clients(state: GroupState, assignment: TaskAssignment) -> tuple[Belo
     clients = np.unique(copies[:, 1]).tolist()
     if is_unnamed and not clients and state.stuck is not None:
         clients = np.flatnonzero(state.stuck & others).tolist()
-    return (*found, *(_with_its_share(state, assignment, one, copies) for one in clients))
-
-
-def _with_its_share(
-    state: GroupState, assignment: TaskAssignment, client: int, stalled: IntArray
-) -> BelowShare:
-    """A client that is not below its share; `stalled` are (task, client, lag) of any clients."""
-    own, capacity = stalled[stalled[:, 1] == client], state.capacity()
-    return BelowShare(
-        client=client,
-        held=int((state.stateful & (assignment.active == client)).sum()),
-        share=int(state.stateful.sum()) * int(capacity[client]) // int(capacity.sum()),
-        shortage=Shortage.STALLED if len(own) else Shortage.GIVEN_UP,
-        stalled=tuple(own[:, 0].tolist()),
-        lag=int(own[:, 2].max(initial=0)),
-    )
+    held, share = _held_and_shares(state, assignment)
+    rows_of = rows_by_value(copies[:, 1], np.arange(len(copies)))
+    for client in clients:
+        own = copies[rows_of.get(client, [])]
+        shortage = Shortage.STALLED if len(own) else Shortage.GIVEN_UP
+        found.append(_client(client, held, share, shortage, own))
+    return tuple(found)
 
 
 def _copies_behind(state: GroupState, assignment: TaskAssignment) -> tuple[set[int], IntArray]:
@@ -194,13 +205,14 @@ def share_warnings(state: GroupState, assignment: TaskAssignment) -> tuple[str, 
     """
     if assignment.followup:
         return ()
+    low = below_share(state, assignment)
     warnings = [
         stalled_warning(state, one)
-        for one in stalled_clients(state, assignment)
+        for one in (_stalled_clients(state, assignment, low) if _is_any_stalled(state) else ())
         if one.shortage is Shortage.STALLED or one.held >= one.share
     ]
     others = (Shortage.GIVEN_UP, Shortage.WARMING, Shortage.STRATEGY)
-    return (*warnings, *_sentences(state, below_share(state, assignment), others))
+    return (*warnings, *_sentences(state, low, others))
 
 
 def share_lines(state: GroupState, assignment: TaskAssignment) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assignor.placement.racks.kept_places import KeptPlaces
-from assignor.placement.racks.traffic import Replicas
+from assignor.placement.racks.traffic import Replicas, client_racks
 from assignor.placement.state import GroupState, IntArray, RacksByTask
 
 # Up to so many racks, or copies x racks, the exact solvers are fast enough.
@@ -198,14 +198,15 @@ def exchange_actives(
         kept: the places of these tasks.
         costs: of a partition from another rack, and of a task outside of its places.
     """
-    number, rack_of = _racks_of(state)
+    names, rack_of = client_racks(state)
+    number = {name: place for place, name in enumerate(names)}
     has_blocks = state.config.rack_aware_assignment_strategy == "balance_subtopology"
     exchange = Exchange(
         client=active[tasks].tolist(),
         hits=replicas_by_rack(racks, tasks, number),
         places=places_of(kept),
         group=(state.subtopology[tasks] if has_blocks else np.zeros_like(tasks)).tolist(),
-        rack_of=rack_of,
+        rack_of=rack_of.tolist(),
         price=costs[0],
         overlap=costs[1],
     )
@@ -232,7 +233,8 @@ def exchange_standbys(
         values_of: for each client, what copies of a task differ in.
         costs: of a partition from another rack, and of a copy where no state is.
     """
-    number, rack_of = _racks_of(state)
+    names, rack_of = client_racks(state)
+    number = {name: place for place, name in enumerate(names)}
     holders: dict[int, list[int]] = {}
     for one, at, held in zip(task.tolist(), client.tolist(), others, strict=True):
         holders.setdefault(one, list(held)).append(at)
@@ -260,7 +262,7 @@ def exchange_standbys(
         hits=[] if racks is None else replicas_by_rack(racks, task, number),
         places=places,
         group=[0] * len(tasks),
-        rack_of=rack_of,
+        rack_of=rack_of.tolist(),
         price=costs[0],
         overlap=costs[1],
         may_go=may_go,
@@ -268,10 +270,3 @@ def exchange_standbys(
     )
     exchange.run()
     return np.array(exchange.client, dtype=np.int64)
-
-
-def _racks_of(state: GroupState) -> tuple[dict[str | None, int], list[int]]:
-    """Rack -> number, and the number of each client's rack."""
-    names = sorted({rack for rack in state.racks if rack is not None})
-    number: dict[str | None, int] = {name: place for place, name in enumerate(names)}
-    return number, [len(names) if rack is None else number[rack] for rack in state.racks]

@@ -71,21 +71,22 @@ def target_standbys(state: GroupState, target: IntArray) -> Standbys:
     ends = state.end_offset_sums.tolist()
     _shed_all(board, ends)
     fill_standbys(board)
-    _shed_until_settled(board, state, load, copies)
+    _shed_until_settled(board, ends, state, load, copies)
     if hand_on(board):
-        _shed_until_settled(board, state, load, copies)
+        _shed_until_settled(board, ends, state, load, copies)
     task, client = board.copies()
     order = np.lexsort((client, task))
     return Standbys(task=task[order], client=client[order], warnings=_too_few(state, wanted))
 
 
-def _shed_until_settled(board: Board, state: GroupState, load: IntArray, copies: int) -> None:
+def _shed_until_settled(
+    board: Board, ends: Sequence[int], state: GroupState, load: IntArray, copies: int
+) -> None:
     """Give up what is outside of the bands as the next call would see them.
 
     A copy that found no place in its band, or was handed on, may have pushed others out. This ends:
     bands stay as they are, and each copy that moves leaves less outside of them.
     """
-    ends = state.end_offset_sums.tolist()
     while True:
         held = np.bincount(board.copies()[1], minlength=len(load)).astype(np.int64)
         board.room = _room(state, load, held, copies).tolist()
