@@ -48,12 +48,12 @@ check: lint
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n $(WORKERS) -m "not slow and not loop and not real"
 
 test: lint
-	$(BIN)/pytest -n $(WORKERS) -m "not real" --ledger -rfER
+	$(BIN)/pytest -n $(WORKERS) -m "not real" --ledger -rfE
 
 # Real Kafka brokers and Kafka Streams members. Their jars are fetched once, into .jars.
 test-real: $(READY)
 	$(BIN)/python -m system_tests.support.fetch
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real -rfER
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m real --ledger=real -rfE
 
 # Every figure beside its goal, in one table: three quarters of an hour on two cores. QUICK=1 takes ten
 # minutes, ONLY="encoding live" some parts, OUT=FILE keeps the rows as JSON lines.

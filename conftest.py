@@ -1,4 +1,4 @@
-"""Hypothesis profiles, reruns of tests with real processes, and the check of the ledger."""
+"""Hypothesis profiles, and the check of the ledger."""
 
 import os
 
@@ -37,16 +37,6 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_collection_modifyitems(items):
-    """Tests with real processes are run once more when they fail; the last lines count reruns.
-
-    What is broken fails twice. A machine that stood still for a second does not stop everything.
-    """
-    for item in items:
-        if item.get_closest_marker("loop") or item.get_closest_marker("real"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 class _Ledger:
     """Collects outcomes on the controller (xdist sends reports there)."""
 
@@ -56,8 +46,6 @@ class _Ledger:
 
     def pytest_runtest_logreport(self, report):
         test = report.nodeid.split("[")[0]
-        if report.outcome == "rerun":
-            return
         if report.when == "call" or report.outcome != "passed":
             self.outcomes.setdefault(test, set()).add(report.outcome)
 

@@ -105,3 +105,14 @@ def test_comments_excuse_every_silenced_check():
         if silent.search(line)
     ]
     assert found == []
+
+
+def test_a_test_that_fails_is_not_run_again():
+    """A race that a second try hides is a race of the product until something else is shown."""
+    again = re.compile(
+        r"re-?runs?failures|flakefinder|pytest[-_](retry|flaky)|(?<=mark\.)flaky|--reruns"
+    )
+    files = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "requirements.lock")]
+    files += [ROOT / "Makefile", *tracked(".py")]
+    found = {p.relative_to(ROOT).as_posix() for p in files if again.search(p.read_text())}
+    assert found - {Path(__file__).relative_to(ROOT).as_posix()} == set()
