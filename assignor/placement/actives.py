@@ -42,9 +42,11 @@ def homes(state: GroupState) -> IntArray:
     has_state[task] = False
     has_state[task[at_owner]] = True
     has_hot[task[hot]] = True
-    stays = owner_is_hot | (~has_hot & has_state & ~_is_far_behind(state, at_owner))
-    usable = (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
-    return np.where(stays & state.stateful & usable, state.owner, NOBODY)
+    usable = state.stateful & (state.owner != NOBODY) & (state.capacity()[state.owner] > 0)
+    is_behind = usable & ~has_hot & has_state
+    if is_behind.any():
+        is_behind &= ~_is_far_behind(state, at_owner)
+    return np.where((usable & owner_is_hot) | is_behind, state.owner, NOBODY)
 
 
 def _is_far_behind(state: GroupState, at_owner: BoolArray) -> BoolArray:
@@ -59,14 +61,18 @@ def _is_far_behind(state: GroupState, at_owner: BoolArray) -> BoolArray:
     return far
 
 
-def target_actives(state: GroupState) -> IntArray:
+def target_actives(state: GroupState, home: IntArray | None = None) -> IntArray:
     """Int [T]: the client on which each stateful task belongs; NOBODY for stateless tasks.
 
     Threads differ by at most one stateful task, and leave each client room for its share of all
     active tasks; or where tasks have weights, the work of the busiest is near the best there is.
     O(T + N + moves log C) in the usual case.
+
+    Args:
+        state: the group.
+        home: int [T], its `homes` where they are known already; not changed.
     """
-    home = homes(state)
+    home = homes(state) if home is None else home
     chosen = np.flatnonzero(state.stateful)
     if state.weights is not None and len(chosen):
         target = np.full(len(state.tasks), NOBODY, dtype=np.int64)

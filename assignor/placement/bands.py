@@ -146,31 +146,24 @@ def fill(
                 heapq.heappush(others, (-room[client] / threads[client], client))
 
 
-def released(
-    state: GroupState, own: Sequence[int], count: int, order: Sequence[int] | None = None
-) -> list[int]:
+def released(state: GroupState, own: Sequence[int], count: int) -> list[int]:
     """Which `count` of a client's tasks leave: cheapest first out of its largest subtopology.
 
     Args:
         state: the group.
         own: the client's tasks.
         count: how many leave, at most len(own).
-        order: cost of moving each task of the group; the end offset sums when missing.
     """
-    costs = state.end_offset_sums if order is None else order
-    by_subtopology: dict[int, list[tuple[int, int]]] = {}
-    for task in own:
-        # Popped from the end: cheapest last, and the highest number among equals.
-        entry = (-int(costs[task]), task)
-        by_subtopology.setdefault(int(state.subtopology[task]), []).append(entry)
-    for part in by_subtopology.values():
-        part.sort()
+    tasks = np.array(own, dtype=np.int64)
+    # Popped from the end: cheapest last, and the highest number among equals.
+    tasks = tasks[np.lexsort((tasks, -state.end_offset_sums[tasks]))]
+    by_subtopology = rows_by_value(state.subtopology[tasks], tasks)
     heap = [(-len(part), sub) for sub, part in sorted(by_subtopology.items())]
     heapq.heapify(heap)
     gone = []
     for _ in range(count):
         size, sub = heapq.heappop(heap)
-        gone.append(by_subtopology[sub].pop()[1])
+        gone.append(by_subtopology[sub].pop())
         if size + 1:
             heapq.heappush(heap, (size + 1, sub))
     return gone

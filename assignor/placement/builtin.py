@@ -21,9 +21,10 @@ from assignor.placement.state import LAG_UNKNOWN, NOBODY, GroupState, IntArray, 
 def high_availability(state: GroupState) -> TaskAssignment:
     """Place every task; asks for a follow-up rebalance while copies come nearer to being used."""
     state = with_rack_costs(state, traffic=10, non_overlap=1)
-    target, standbys = targets(state, evens_out=True)
+    home = homes(state)
+    target, standbys = targets(state, evens_out=True, home=home)
     stateful_target = np.where(state.stateful, target, NOBODY)
-    now = actives_now(state, stateful_target, homes(state))
+    now = actives_now(state, stateful_target, home)
     target = with_fresh_stateless(state, target, now)
     answer = settle(state, target=target, now=now, standbys=standbys)
     waiting = _waits_for_lags(state, stateful_target, now)

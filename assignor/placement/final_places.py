@@ -14,7 +14,9 @@ from assignor.placement.weights import weighted_target
 _PASSES = 8
 
 
-def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, Standbys]:
+def targets(
+    state: GroupState, *, evens_out: bool = False, home: IntArray | None = None
+) -> tuple[IntArray, Standbys]:
     """Clients of all active tasks (int [T]), and standbys; warnings are with the standbys.
 
     Bands first, then racks inside them: the rack optimum exchanges tasks and keeps every count.
@@ -23,8 +25,9 @@ def targets(state: GroupState, *, evens_out: bool = False) -> tuple[IntArray, St
         state: the group.
         evens_out: whether standbys may leave their state so that a crash overloads nobody; for
             strategies that keep the old copy until the new one has caught up.
+        home: int [T], as `homes` has them, where they are known already; not changed.
     """
-    active = target_actives(state)
+    active = target_actives(state, home)
     place_stateless(state, active)
     if state.config.rack_aware_assignment_strategy == "none":
         standbys = target_standbys(state, active)

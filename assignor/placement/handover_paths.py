@@ -149,7 +149,8 @@ class _Search:
         closed: places that lead nowhere.
         came: place -> the task that goes there (NOBODY: none does) and the place before.
         givers: tasks that may still leave their home -> clients above the low end of their bands
-            that are not closed, ascending.
+            that are not closed, ascending; but for `touched`, which are not entered yet.
+        touched: clients whose count or closed places changed.
         unseen: the same, those that the present search has not looked at yet.
     """
 
@@ -159,6 +160,7 @@ class _Search:
     closed: set[tuple[int, int]] = field(default_factory=set)
     came: dict[tuple[int, int], tuple[int, tuple[int, int] | None]] = field(default_factory=dict)
     givers: dict[int, list[int]] = field(default_factory=dict)
+    touched: set[int] = field(default_factory=set)
     unseen: dict[int, Iterator[int]] = field(default_factory=dict)
 
     @classmethod
@@ -177,8 +179,7 @@ class _Search:
                 board.take(old)
             board.put(client)
             board.move(one, client)
-            self._note_giver(client)
-            self._note_giver(old)
+            self.touched |= {client, old}
         if way:
             self.guests.add(task)
         return bool(way)
@@ -214,13 +215,16 @@ class _Search:
     def _close(self) -> None:
         """No later way leads through what this search has reached."""
         self.closed.update(self.came)
-        for client in dict.fromkeys(client for client, _ in self.came):
+        self.touched.update(client for client, _ in self.came)
+
+    def _note_givers(self) -> None:
+        """Enter all that was touched; most searches end before they ask who may give."""
+        for client in sorted(self.touched - {NOBODY}):
             self._note_giver(client)
+        self.touched.clear()
 
     def _note_giver(self, client: int) -> None:
         """List the client among the givers, or not, by what it holds now."""
-        if client == NOBODY:
-            return
         may_give = self.board.count[client] > self.board.low[client]
         for left, clients in self.givers.items():
             at = bisect_left(clients, client)
@@ -259,6 +263,7 @@ class _Search:
         """
         place = (NOBODY, here[1])
         if place not in self.came:
+            self._note_givers()
             self.came[place] = (NOBODY, here)
             self.unseen[here[1]] = iter(self.givers[here[1]])
             waiting.append(place)
@@ -315,7 +320,9 @@ def _least_loaded_open(board: Board, task: int, *, is_guest: bool = False) -> in
     ]
     if not able and is_guest and board.anywhere[task]:
         able = [c for c, room in enumerate(board.capacity) if room and board.is_open(c)]
-    return min(able, key=lambda c: _load(board, c)) if able else NOBODY
+    if len(able) > 1:
+        return min(able, key=lambda c: _load(board, c))
+    return able[0] if able else NOBODY
 
 
 def _most_loaded(board: Board) -> list[int]:

@@ -26,8 +26,12 @@ def actives_now(state: GroupState, target: IntArray, home: IntArray) -> IntArray
     ready = is_ready(state, target) | (target == home)
     now = np.where(ready, target, home)
     homeless = np.flatnonzero((now == NOBODY) & state.stateful)
+    if not len(homeless):
+        return now
     able = _nearest_places(state, target, homeless)
     now[homeless] = target[homeless]
+    if not able:
+        return now
     waiting = homeless[[task in able for task in homeless.tolist()]]
     now[waiting] = NOBODY
     capacity = state.capacity()
@@ -50,6 +54,8 @@ def _nearest_places(state: GroupState, target: IntArray, tasks: IntArray) -> dic
     is_asked[tasks] = True
     task = state.copy_task()
     rows = np.flatnonzero(is_asked[task] & (state.capacity()[state.copy_client] > 0))
+    if not len(rows):
+        return {}
     at_target = state.copy_client == target[task]
     lag = state.end_offset_sums.copy()
     lag[task[at_target]] = state.copy_lag[at_target]
@@ -129,7 +135,7 @@ def settle(
         runs, goal = running[task], goals[task]
         if len(stay) < wanted:
             # Whoever is caught up stands in until the new places are.
-            taken = (runs, goal, *stay, *late)
+            taken = {runs, goal, *stay, *late}
             stand_ins = [c for c in hot if c not in taken and usable[c]]
             stay += stand_ins[: wanted - len(stay)]
         in_place[task] = stay

@@ -11,6 +11,7 @@ cheapest class to move from a to b; and networkx where classes are many.
 """
 
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,11 @@ def cancel_cycles(problem: Transport) -> IntArray:
     Each round looks at R x R arcs and pushes up to the next bend of a cost curve; the number of
     rounds grows with classes x racks, hardly with tasks.
     """
-    x = problem.start.copy()
-    move = problem.move[:, None]
+    x, kept = problem.start.copy(), problem.kept
+    stays, moves = problem.cost, problem.cost + problem.move[:, None]
     while True:
-        dearer = problem.cost + move * (x >= problem.kept)
-        saved = np.where(x > 0, problem.cost + move * (x > problem.kept), -4 * FORBIDDEN)
+        dearer = np.where(x >= kept, moves, stays)
+        saved = np.where(x > 0, np.where(x > kept, moves, stays), -4 * FORBIDDEN)
         steps = dearer[:, None, :] - saved[:, :, None]
         best = np.argmin(steps, axis=0)
         cycle = _negative_cycle(steps.min(axis=0))
@@ -95,7 +96,7 @@ def _negative_cycle(arcs: IntArray) -> list[tuple[int, int]]:
     for _ in racks:
         node, before = -1, distance.copy()
         for b in racks:
-            offers = [far + step for far, step in zip(before, into[b], strict=True)]
+            offers = list(map(add, before, into[b]))
             nearest = min(offers)
             if nearest < before[b]:
                 distance[b], parent[b] = nearest, offers.index(nearest)

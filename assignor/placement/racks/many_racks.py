@@ -1,14 +1,17 @@
 """Exchanges between two places at a time, for groups whose tasks x racks are too many to look at.
 
 With a rack for each client the exact optimum looks at each task in each rack. Here a task knows the
-racks of its replicas only, and asks there for somebody to change places with: those who lose least
-by it are asked first, a few of them. Each exchange saves something, so groups come to rest.
-O((tasks + copies) log) a turn, and a few turns.
+racks of its replicas only, and changes places with one that is there: with one whose replicas or
+state are where the task is now, or with the one that loses least by leaving. Those of both kinds
+are kept by rack, so that nobody is looked for. Each exchange saves something, so groups come to
+rest. O((tasks + copies) log) a turn, and a few turns.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from assignor.placement.state import GroupState, IntArray, RacksByTask
 
 # Up to so many racks, or copies x racks, the exact solvers are fast enough.
 _FEW_RACKS, _FEW_PLACES = 16, 20_000
-# Those who are asked in a rack, and turns.
+# Those of each kind that are asked in a rack, and turns.
 _ASKED, _TURNS = 16, 6
 
 Places = Sequence[frozenset[int]]
@@ -81,7 +84,12 @@ class Exchange:
         overlap: of one that has places and is on none of them.
         may_go: whether one may be on a client, besides what `client` says.
         moved: called with what moves, from where and to where.
-        asked: (group, rack) -> (loss, row) of those that are there or were, a heap.
+        own: what each saves where it is.
+        clients_of: rack -> number of its clients.
+        asked: (group, rack) -> (loss, row) of those that are there or were, a heap; the loss is
+            what leaving costs for a rack where one has neither replicas nor places.
+        wanting: (group, rack, another rack) -> those in the rack with replicas or places in the
+            other one.
         changes: (group, rack) -> exchanges there.
         tried: what found nobody -> exchanges until then in the racks that it asked in.
     """
@@ -95,7 +103,10 @@ class Exchange:
     overlap: int
     may_go: Callable[[int, int], bool] | None = None
     moved: Callable[[int, int, int], None] | None = None
+    own: list[int] = field(default_factory=list)
+    clients_of: Counter[int] = field(default_factory=Counter)
     asked: dict[tuple[int, int], list[tuple[int, int]]] = field(default_factory=dict)
+    wanting: dict[tuple[int, int, int], dict[int, None]] = field(default_factory=dict)
     changes: dict[tuple[int, int], int] = field(default_factory=dict)
     tried: dict[int, int] = field(default_factory=dict)
 
@@ -107,8 +118,11 @@ class Exchange:
 
     def run(self) -> None:
         """Change places until nobody gains, or for some turns."""
-        for row in range(len(self.client)):
+        self.clients_of.update(self.rack_of)
+        for row, client in enumerate(self.client):
+            self.own.append(self.worth(row, client))
             self.asked.setdefault(self._key(row), []).append(self._entry(row))
+            self._list(row)
         for heap in self.asked.values():
             heapq.heapify(heap)
         for _ in range(_TURNS):
@@ -119,14 +133,33 @@ class Exchange:
         return self.group[row], self.rack_of[self.client[row]]
 
     def _entry(self, row: int) -> tuple[int, int]:
-        return self.worth(row, self.client[row]), row
+        return self.own[row] + (self.overlap if self.places[row] else 0), row
+
+    def _list(self, row: int) -> None:
+        """Say in the rack of one where else it would like to be."""
+        group, here = self._key(row)
+        for rack in self._wanted(row):
+            if rack != here:
+                self.wanting.setdefault((group, here, rack), {})[row] = None
+
+    def _unlist(self, row: int) -> None:
+        group, here = self._key(row)
+        for rack in self._wanted(row):
+            if rack != here:
+                self.wanting[group, here, rack].pop(row, None)
+
+    def _wanted(self, row: int) -> list[int]:
+        """Racks with replicas or places of one, each once."""
+        hits = self.hits[row]
+        more = {self.rack_of[client] for client in self.places[row]}.difference(hits)
+        return [*hits, *sorted(more)] if more else list(hits)
 
     def _improve(self, row: int) -> bool:
         """The best exchange that takes one to a rack of its replicas, or to a place of its own."""
-        here, now = self.rack_of[self.client[row]], self._entry(row)[0]
-        wanted = {rack: self.price * count for rack, count in self.hits[row].items()}
-        wanted |= {r: max(wanted.get(r, 0), 0) for r in map(self._rack, self.places[row])}
-        keys = [(self.group[row], r) for r, most in sorted(wanted.items()) if most > now]
+        here, now = self.rack_of[self.client[row]], self.own[row]
+        hits = self.hits[row]
+        wanted = [r for r in self._wanted(row) if self.price * hits.get(r, 0) > now]
+        keys = [(self.group[row], r) for r in sorted(wanted)]
         seen = sum(self.changes.get(key, 0) for key in keys)
         if not keys or self.tried.get(row) == seen:
             return False
@@ -138,41 +171,55 @@ class Exchange:
         self._swap(row, best[1])
         return True
 
-    def _rack(self, client: int) -> int:
-        return self.rack_of[client]
-
     def _partner(self, row: int, key: tuple[int, int]) -> tuple[int, int] | None:
-        """(what is lost, below 0, and who) for the best of a few who lose least by leaving."""
+        """(what is lost, below 0, and who) for the best in a rack that may change places, or None.
+
+        The best of those that are to go where this one is, or of those that lose least by leaving.
+        """
+        best = (0, -1)
+        for other in islice(self.wanting.get((*key, self.rack_of[self.client[row]]), ()), _ASKED):
+            best = min(best, self._lost(row, other, best[0]))
         heap = self.asked.get(key, [])
-        best: tuple[int, int] | None = None
+        # On one of several clients there this one may save more than on the others.
+        is_one = self.clients_of[key[1]] == 1 or all(
+            self.rack_of[client] != key[1] for client in self.places[row]
+        )
         passed: list[tuple[int, int]] = []
         while heap and len(passed) < _ASKED:
-            entry = heapq.heappop(heap)
+            entry = heap[0]
             other = entry[1]
             if self._key(other) != key or entry != self._entry(other) or entry in passed[-1:]:
-                continue  # it has left, or is in here once more
-            passed.append(entry)
-            lost = self._lost(row, other)
-            if lost < 0 and (best is None or (lost, other) < best):
-                best = lost, other
+                heapq.heappop(heap)  # it has left, or is in here once more
+                continue
+            least = self.own[row] - self.worth(row, self.client[other]) + entry[0]
+            if is_one and least >= best[0]:
+                break  # all that come after it lose as much
+            best = min(best, self._lost(row, other, best[0]))
+            passed.append(heapq.heappop(heap))
         for entry in passed:
             heapq.heappush(heap, entry)
-        return best
+        return best if best[1] >= 0 else None
 
-    def _lost(self, row: int, other: int) -> int:
+    def _lost(self, row: int, other: int, most: int) -> tuple[int, int]:
+        """(what is lost when two change places, who); (0, -1): above `most`, or not allowed."""
         mine, theirs = self.client[row], self.client[other]
-        before = self.worth(row, mine) + self.worth(other, theirs)
-        lost = before - self.worth(row, theirs) - self.worth(other, mine)
-        if lost >= 0 or self.may_go is None:
-            return lost
-        return lost if self.may_go(row, theirs) and self.may_go(other, mine) else 0
+        lost = self.own[row] + self.own[other] - self.worth(row, theirs) - self.worth(other, mine)
+        if lost >= 0 or lost > most:
+            return 0, -1
+        if self.may_go is None or (self.may_go(row, theirs) and self.may_go(other, mine)):
+            return lost, other
+        return 0, -1
 
     def _swap(self, row: int, other: int) -> None:
         mine, theirs = self.client[row], self.client[other]
+        for one in (row, other):
+            self._unlist(one)
         self.client[row], self.client[other] = theirs, mine
         for one, old, new in ((row, mine, theirs), (other, theirs, mine)):
             if self.moved is not None:
                 self.moved(one, old, new)
+            self.own[one] = self.worth(one, new)
+            self._list(one)
             key = self._key(one)
             self.changes[key] = self.changes.get(key, 0) + 1
             self.tried.pop(one, None)

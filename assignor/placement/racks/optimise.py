@@ -76,12 +76,12 @@ def optimize_active(
         return active, ()
     tasks = np.arange(len(state.tasks))
     racks = state.partition_racks
-    unknown = unknown_racks(racks, tasks)
+    is_large = has_many_racks(state.racks, len(tasks))
+    traffic = None if is_large else traffic_of(state, racks, tasks)
+    unknown = unknown_racks(racks, tasks) if traffic is None else traffic.unknown
     warnings = missing_racks(state, racks, tasks, "source", unknown)
     if racks is None or not _has_choice(state):
         return active, warnings
-    is_large = has_many_racks(state.racks, len(tasks))
-    traffic = None if is_large else traffic_of(state, racks, tasks)
     has_rack = np.array([rack is not None for rack in state.racks], dtype=np.bool_)
     may_move = has_rack[active] if among is None else has_rack[active] & among
     placed, kept = active.copy(), kept_places(state, active, under_way)

@@ -49,8 +49,7 @@ def _replace_all(board: Board, client: int) -> bool:
         for old in new:
             del board.fresh[old][task]
         for other in chosen:
-            board.add(task, other)
-            board.fresh.setdefault(other, {})[task] = None
+            board.add_new(task, other)
         if chosen is not new:
             return True
     return False
@@ -130,6 +129,5 @@ def _apply(board: Board, steps: list[_Step]) -> bool:
 
 def _move(board: Board, task: int, old: int, new: int) -> None:
     board.drop(task, old)
-    board.add(task, new)
+    board.add_new(task, new)
     del board.fresh[old][task]
-    board.fresh.setdefault(new, {})[task] = None

@@ -87,7 +87,8 @@ def _shed_until_settled(
     A copy that found no place in its band, or was handed on, may have pushed others out. This ends:
     bands stay as they are, and each copy that moves leaves less outside of them.
     """
-    while True:
+    # Where every client has just what it may have, the bands are the same for the next call.
+    while any(board.room):
         held = np.bincount(board.copies()[1], minlength=len(load)).astype(np.int64)
         board.room = _room(state, load, held, copies).tolist()
         if not _shed_all(board, ends):
@@ -210,9 +211,8 @@ def _shed(
         if taker is not None:
             shed += 1
             board.drop(task, client)
-            board.add(task, taker)
+            board.add_new(task, taker)
             fresh.pop(task, None)
-            board.fresh.setdefault(taker, {})[task] = None
             takers.filled(taker)
         if by_active[is_old, active]:
             heapq.heappush(heap, (is_old, -board.pairs[active, client], active))

@@ -45,12 +45,12 @@ class Takers:
 
     def first(self, cells: Cells, most: int) -> Iterator[int]:
         """The first clients of these cells with room, ascending, at most so many."""
+        if isinstance(cells, frozenset):
+            lists = [self.by_cell[cell] for cell in cells if cell in self.by_cell]
+            if len(lists) == 1:
+                return iter(self._open(lists[0], most))
+            return islice(heapq.merge(*(self._open(each, most) for each in lists)), most)
         listed = around(cells)
-        if listed is cells and isinstance(cells, frozenset):
-            parts = [
-                self._open(self.by_cell[cell], most) for cell in cells if self.by_cell.get(cell)
-            ]
-            return iter(parts[0]) if len(parts) == 1 else islice(heapq.merge(*parts), most)
         if listed not in self.by_list:
             rows = reversed(list(zip(self.room, self.cells, strict=True)))
             last = len(self.room) - 1
@@ -61,11 +61,15 @@ class Takers:
 
     def _open(self, clients: list[int], most: int, cells: Cells | None = None) -> list[int]:
         """The last of these clients with room, of these cells only if given; full ones go."""
-        found: list[int] = []
+        room = self.room
+        found = [client for client in clients[: -most - 1 : -1] if room[client] > 0]
+        if cells is None and len(found) == min(most, len(clients)):
+            return found
+        found = []
         place = len(clients) - 1
         while place >= 0 and len(found) < most:
             client = clients[place]
-            if self.room[client] <= 0:
+            if room[client] <= 0:
                 # Near the end, for nearly all before it were found just now: little is moved.
                 del clients[place]
             elif cells is None or self.cells[client] in cells:

@@ -77,8 +77,7 @@ def _fill_by_room(board: Board, missing: Sequence[int]) -> list[int]:
         if client == NOBODY or (board.room[client] <= 0 and not spread.is_needed):
             blocked.append(task)
             continue
-        board.add(task, client)
-        board.fresh.setdefault(client, {})[task] = None
+        board.add_new(task, client)
     return blocked
 
 
@@ -119,9 +118,8 @@ def _weighed_by_loop(board: Board, missing: Sequence[int]) -> list[int]:
                 best = key
         if best is not None:
             client = best[-1]
-            board.add(task, client)
+            board.add_new(task, client)
             held[client] += 1
-            board.fresh.setdefault(client, {})[task] = None
     return blocked
 
 
@@ -161,16 +159,17 @@ def _weighed_by_numpy(board: Board, missing: Sequence[int]) -> list[int]:
         ):
             able = able[key[able] == key[able].min()]
         client = int(where[able[0]])
-        board.add(task, client)
+        board.add_new(task, client)
         pair[client] += counts_pairs
         room[client] -= 1
         held[client] += 1
-        board.fresh.setdefault(client, {})[task] = None
     return blocked
 
 
 def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
     """Pointers go round rings that skip clients without room; returns what found no place."""
+    if not board.spread.is_needed:
+        return _fill_ring(board, missing)
     rings: dict[Cells, Ring] = {}
     capacity = list(enumerate(board.capacity))
     full: set[Cells] = set()
@@ -192,9 +191,30 @@ def _fill_round(board: Board, missing: Sequence[int]) -> list[int]:
             blocked.append(task)
             continue
         client = ring.clients[place]
-        board.add(task, client)
-        board.fresh.setdefault(client, {})[task] = None
+        board.add_new(task, client)
         ring.pointer[active] = place + 1
+    return blocked
+
+
+def _fill_ring(board: Board, missing: Sequence[int]) -> list[int]:
+    """As `_fill_round`, in the one ring of clients that no key tells apart."""
+    ring, room = Ring.of(board.capacity), board.room
+    clients, pointer, is_full = ring.clients, ring.pointer, False
+    size, blocked = len(clients), []
+    for task in missing:
+        active = board.active[task]
+        place = pointer.get(active, active) % size
+        client = clients[place]
+        # Nearly always the next client suits: without a call for it.
+        if room[client] <= 0 or client == active or client in board.holders[task]:
+            place = _FULL if is_full else _next_in(board, task, ring, ONE_CELL, is_exact=True)
+            if place < 0:
+                is_full = is_full or place == _FULL
+                blocked.append(task)
+                continue
+            client = clients[place]
+        board.add_new(task, client)
+        pointer[active] = place + 1
     return blocked
 
 
@@ -243,13 +263,11 @@ def _exchange(board: Board, task: int, takers: Takers, donors: list[int]) -> boo
                     continue
                 if not board.may_replace(other, client, taker):
                     continue
-                board.drop(other, client)
-                board.add(other, taker)
-                del board.fresh[client][other]
                 if taker not in board.fresh:
                     insort(donors, taker)
-                board.fresh.setdefault(taker, {})[other] = None
-                board.add(task, client)
-                board.fresh[client][task] = None
+                board.drop(other, client)
+                board.add_new(other, taker)
+                del board.fresh[client][other]
+                board.add_new(task, client)
                 return True
     return False

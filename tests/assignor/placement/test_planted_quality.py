@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from assignor.placement import actives, bands, movements
+from assignor.placement import actives, bands, final_places, movements
 from assignor.placement.state import NOBODY
 from tests.assignor.placement import test_high_availability as quality
 from tests.assignor.placement import test_oracles as oracles
@@ -22,7 +22,10 @@ def a_quota_is_as_near_to_what_is_held_as_the_band_allows(patch):
 
 
 def what_runs_well_stays_at_home(patch):
-    patch.setattr(actives, "homes", lambda state: np.full(len(state.tasks), NOBODY))
+    def without_homes(state, _):
+        return actives.target_actives(state, np.full(len(state.tasks), NOBODY))
+
+    patch.setattr(final_places, "target_actives", without_homes)
 
 
 def what_must_move_goes_to_caught_up_clients_first(patch):

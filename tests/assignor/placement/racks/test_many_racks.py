@@ -56,3 +56,32 @@ def test_a_group_at_rest_stays_there(monkeypatch):
     state = settled_group(TASKS, standbys=1, **kind)
     answer = find_strategy("sticky")(state)
     assert answer.active.tolist() == state.owner.tolist()
+
+
+def test_who_wants_to_go_where_a_task_is_is_found_among_many():
+    everyone, last = 100, {0: 1, 1: 1}
+    exchange = many_racks.Exchange(
+        client=[0, *([1] * everyone), 1],
+        hits=[{1: 1}, *({1: 1} for _ in range(everyone)), last],
+        places=[frozenset()] * (everyone + 2),
+        group=[0] * (everyone + 2),
+        rack_of=[0, 1],
+        price=10,
+        overlap=1,
+    )
+    exchange.run()
+    assert exchange.client == [1, *([1] * everyone), 0]
+
+
+def test_a_task_asks_no_more_others_in_a_larger_group(monkeypatch):
+    asked, lost = [], many_racks.Exchange._lost
+    monkeypatch.setattr(
+        many_racks.Exchange, "_lost", lambda *given: asked.append(1) or lost(*given)
+    )
+    each = []
+    for tasks in (2_500, 5_000):
+        state = after("restart", settled_group(tasks, feature="rack_a_client"))
+        asked.clear()
+        find_strategy("high_availability")(state)
+        each.append(len(asked) / tasks)
+    assert each[1] <= each[0]
