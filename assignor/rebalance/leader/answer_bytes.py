@@ -229,7 +229,7 @@ def _draft(request: GroupRequest, answer: Answer, shared: _Shared) -> MemberAnsw
     is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
     if is_native_layout:
         active = tuple(sorted(set(active)))
-    has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_error
+    has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_bare
     assignment = Assignment(
         version=answer.version,
         commonly_supported_version=answer.commonly_supported_version,

@@ -196,6 +196,24 @@ def test_old_leaders_answer_a_future_member_with_nothing_and_the_others_with_wha
     assert sorted(group.owners()) == TASKS
 
 
+@pytest.mark.kip("268-5", "core")
+@pytest.mark.parametrize(
+    ("leader", "empty"),
+    [
+        ("2.0.1", "0000000300000003" + "00000000" * 3),
+        ("2.3.0", "0000000400000004" + "00000000" * 4),
+        ("2.3.1", "0000000400000004" + "00000000" * 4),
+    ],
+)
+def test_an_old_leaders_empty_answer_has_two_numbers_and_no_hosts(leader, empty):
+    """Bytes that `AssignmentInfo` of each release writes for `new AssignmentInfo(...)`."""
+    group = Group()
+    group.join("a", leader, endpoint="host-a:1")
+    group.join("new", "2.5", endpoint="host-b:2")
+    group.round("a")
+    assert group.last.answers["new"].user_data.hex() == empty
+
+
 def test_leaders_of_2_4_hand_a_future_member_what_nobody_has():
     group = group_of("a", "b", release="2.4")
     group.settle("a")
