@@ -42,7 +42,7 @@ from assignor.rebalance.leader import (
     protocol_bytes,
 )
 from assignor.rebalance.member import StreamsMember
-from assignor.rebalance.member_facts import MemberIdentity, Received
+from assignor.rebalance.member_facts import MemberIdentity, Received, persistent_version_told
 from assignor.rebalance.routing_view import HostMap, Routing, ServedByHost
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "fit_group",
     "levels_said",
     "parse_endpoint",
+    "persistent_version_told",
     "protocol_bytes",
     "read_consumer_assignment",
     "read_consumer_subscription",

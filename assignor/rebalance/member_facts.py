@@ -12,6 +12,7 @@ from assignor.rebalance.leader import levels_said
 from assignor.topology import Subtopology, is_topic_name
 from encoding import Assignment, Subscription, TaskOffsetSums, shown
 from probing import EARLIEST_NATIVE_VERSION, Command, NativeAnswer
+from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS
 
 _OFFSET_SUMS_SINCE = 7
 # Limits of Kafka: `StreamsConfig` for tags (KIP-708), a length of 16 bits for the rack (KIP-881).
@@ -61,6 +62,17 @@ def native_answer(assignment: Assignment) -> NativeAnswer | None:
         subscription_read=native.subscription_read,
         levels=levels_said(native.feature_levels, native.feature_epoch),
     )
+
+
+def persistent_version_told(assignment: Assignment) -> int:
+    """The persistent version that the leader writes itself (KIP-384); 0: it does not say.
+
+    It says so where no levels are finalized; where they are, the finalized level counts.
+    """
+    native = assignment.native
+    if native is None or native.feature_epoch != UNKNOWN_LEVELS.epoch:
+        return 0
+    return native.feature_levels.get(PERSISTENT_METADATA, 0)
 
 
 def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:

@@ -1,5 +1,9 @@
 """docs/kips.md: the promises of the five KIPs, and the tests that prove them."""
 
+from typing import Any
+
+from tests.break_rows.__main__ import read_results
+from tests.break_rows.places import read_breaks
 from tests.ledger import Mark, Row, proved_worlds, read_marks, read_rows
 
 
@@ -16,14 +20,17 @@ def render() -> str:
         "**real** (a real broker).",
         "",
         f"Done: {done} of {len(rows)}.",
+        "",
+        "`python -m tests.break_rows` breaks the product's code row by row and demands that the",
+        "row's tests go red; *broken* names what was broken, where, and the worlds that noticed.",
     ]
     for kip in dict.fromkeys(row.kip for row in rows):
         lines += [
             "",
             f"## {kip}",
             "",
-            "| id | promise | state | tests |",
-            "| --- | --- | --- | --- |",
+            "| id | promise | state | tests | broken |",
+            "| --- | --- | --- | --- | --- |",
         ]
         lines += [_line(row, marks) for row in rows if row.kip == kip]
     return "\n".join(lines) + "\n"
@@ -37,4 +44,18 @@ def _line(row: Row, marks: tuple[Mark, ...]) -> str:
         f"{mark.world}: `{mark.test.rsplit('/', 1)[-1]}`" for mark in marks if mark.row == row.id
     )
     promise = row.promise.replace("|", "\\|")
-    return f"| {row.id} | {promise} | {state} | {tests} |"
+    return f"| {row.id} | {promise} | {state} | {tests} | {_broken(row)} |"
+
+
+def _broken(row: Row) -> str:
+    """What was broken to see the tests of a row go red, and where they did."""
+    results = read_results()
+    return "<br>".join(
+        f"{one.says} (`{one.place.partition(':')[2]}`): {', '.join(_noticed(results, one.name))}"
+        for one in read_breaks()
+        if one.row == row.id
+    )
+
+
+def _noticed(results: dict[str, dict[str, Any]], name: str) -> list[str]:
+    return [world for world, red in results.get(name, {"red": {}})["red"].items() if red]

@@ -65,7 +65,7 @@ class MemberReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentTaken:
-    """The member took its answer; tasks as text, `0_1`."""
+    """The member took its answer; tasks as text, `0_1`; `size` is of the answer, in bytes."""
 
     generation: int
     version: int
@@ -74,6 +74,7 @@ class AssignmentTaken:
     standby_tasks: tuple[str, ...]
     error_code: int
     next_version: int
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """A member's surroundings on a real client: topics, errors, queries, the end of the group."""
 
+import struct
 import threading
 import time
 
@@ -220,6 +221,28 @@ def test_a_key_is_asked_for_where_its_task_runs(broker, member):
 
     keys = [f"word-{number}".encode() for number in range(30)]
     until(lambda: all(is_right(asked, k) for asked in (one, two) for k in keys), lambda: "right")
+
+
+@pytest.mark.kip("268-5", "loop")
+@pytest.mark.parametrize(("release", "words"), [("2.1.1", (4, 4)), ("2.3.1", (4, 4))])
+def test_an_old_leaders_empty_answer_to_a_future_member_carries_two_numbers_only(
+    member, monkeypatch, release, words
+):
+    """The bytes that a member of 2.4 or newer gets from an old leader which knows two endpoints."""
+    taken = []
+    take = StreamsAssignor.on_assignment
+
+    def on_assignment(assignor, assignment, generation):
+        taken.append((assignor, assignment.user_data))
+        return take(assignor, assignment, generation)
+
+    monkeypatch.setattr(StreamsAssignor, "on_assignment", on_assignment)
+    one = member(release=release, endpoint="one:1")
+    runs(ALL, one)
+    two = member(release="2.4.1", endpoint="two:2")
+    until(lambda: two.active and one.active, lambda: "shared")
+    first = next(data for assignor, data in taken if assignor is two.assignor)
+    assert struct.unpack(">6i", first) == (*words, 0, 0, 0, 0)
 
 
 def test_a_restarted_process_is_who_it_was_and_knows_what_the_group_agreed_on(broker, tmp_path):

@@ -29,7 +29,13 @@ from assignor.errors import MemberRefused
 from assignor.levels import DEFAULT_EVERY_S, LevelSource, LevelWatch
 from assignor.logs import line_logger
 from assignor.placement import Strategy
-from assignor.rebalance import GroupMember, LeaderKnowledge, MemberAnswer, Received
+from assignor.rebalance import (
+    GroupMember,
+    LeaderKnowledge,
+    MemberAnswer,
+    Received,
+    persistent_version_told,
+)
 from assignor.topology import Topology
 from encoding import AssignorError
 from probing import HELD_BACK, protocol_level
@@ -58,7 +64,8 @@ class EmbeddedAssignor(SharedAssignor):
         process_id: identity of the process, where there is no state directory.
         persistent_metadata_version: in which formats the state directory is written (KIP-384); None
             is `message_format_version`. Once raised and written it cannot go back. A finalized
-            level of that name goes before it.
+            level of that name goes before it; where no level is finalized, all members write what
+            the leader writes, and never go back.
         message_format_version: the conservative value; not above the other.
         internal_topics: how changelogs and repartition topics are created. They exist, with the
             right partition counts, before a task that needs them is handed out. None: they are
@@ -243,7 +250,11 @@ class EmbeddedAssignor(SharedAssignor):
         return self._at_hand.partition_counts
 
     def _knowledge(self, group: Sequence[GroupMember]) -> LeaderKnowledge:
-        known = replace(super()._knowledge(group), levels=self._member.state.known_levels)
+        known = replace(
+            super()._knowledge(group),
+            levels=self._member.state.known_levels,
+            persistent_version=0 if self._directory is None else self._directory.stores.version,
+        )
         if self._at_hand is None:
             return known
         return replace(
@@ -274,6 +285,7 @@ class EmbeddedAssignor(SharedAssignor):
             # Written when the version changes only, so that a restart costs no rebalance for it.
             self._guarded(lambda: directory.remember(self._member.state.used_version))
             level = self.levels.level_of(PERSISTENT_METADATA)
+            level = level or persistent_version_told(assignment)
             if level > 0:
                 self._guarded(lambda: directory.follow(level))
 

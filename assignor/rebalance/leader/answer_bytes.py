@@ -34,10 +34,12 @@ from encoding import (
     encode_view_forms,
 )
 from probing import EARLIEST_NATIVE_VERSION, Answer, Content, LeaderDecision
-from probing.features import UNKNOWN_LEVELS, FinalizedLevels
+from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS, FinalizedLevels
+from probing.persisted_formats import PERSISTENT_VERSIONS
 
 # A host map exists from this version on; native bodies carry a view instead.
 _HOSTS_SINCE = 2
+_LOWEST_FORMAT = PERSISTENT_VERSIONS[0]
 _KEY_AND_LENGTH = 8
 _NO_HOSTS = PartitionsByHost()
 
@@ -96,6 +98,7 @@ class GroupRequest:
         subscription_bytes: size of every member's subscription, by id.
         known_versions: what the leader reads and writes; answers are checked with it.
         levels: finalized levels that the group goes by from now on.
+        persistent_version: what the leader's own stores are written in, 0 if it has none.
         held_view: the view that this leader holds, or None.
         limit: bytes that the broker takes for the group's record.
     """
@@ -108,6 +111,7 @@ class GroupRequest:
     held_view: View | None
     limit: int
     levels: FinalizedLevels = UNKNOWN_LEVELS
+    persistent_version: int = 0
     placement: Placement = field(default_factory=Placement)
 
 
@@ -229,7 +233,7 @@ def _draft(request: GroupRequest, answer: Answer, shared: _Shared) -> MemberAnsw
     is_native_layout = answer.version >= EARLIEST_NATIVE_VERSION
     if is_native_layout:
         active = tuple(sorted(set(active)))
-    has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_error
+    has_hosts = answer.version >= _HOSTS_SINCE and native is None and not is_bare
     assignment = Assignment(
         version=answer.version,
         commonly_supported_version=answer.commonly_supported_version,
@@ -260,9 +264,18 @@ def _native_part(
         partition_counts=shared.source_counts,
         next_version=answer.next_version,
         subscription_read=answer.subscription_read,
-        feature_levels=request.levels.levels,
+        feature_levels=_levels_said(request),
         feature_epoch=request.levels.epoch,
     )
+
+
+def _levels_said(request: GroupRequest) -> Mapping[str, int]:
+    """Finalized levels; without any, and so with the epoch -1, the format that the leader writes.
+
+    The lowest format is what everybody writes anyway and is not said.
+    """
+    says_own = request.levels == UNKNOWN_LEVELS and request.persistent_version > _LOWEST_FORMAT
+    return {PERSISTENT_METADATA: request.persistent_version} if says_own else request.levels.levels
 
 
 def _bytes_of(

@@ -88,9 +88,8 @@ class GroupAnswer:
         lags: process id -> least lags, to be handed in as `LeaderKnowledge.lags_before` next time.
         claims: to be handed in as `LeaderKnowledge.claims` next time, if this answer was delivered
             and this leader leads the next generation, too.
-        faults: what the leader failed at and how it went on: defects, to be reported as errors.
-        failures, stalled: of the strategy, and copies that came no nearer; to be handed in under
-            these names next time. The leader's own answer says when to look at them again.
+        faults: what the leader failed at and how it went on: defects.
+        failures, stalled: of the strategy and of copies that come no nearer; handed in next time.
     """
 
     answers: Mapping[str, MemberAnswer]
@@ -188,7 +187,6 @@ def _assigned(call: _Call, suspects: Mapping[str, str], *, keeps_because: str = 
     waiting = _waiting(read, call.plan, knowledge)
     plan = without_subtopologies(call.plan, waiting)
     quarantined = {one.member.member_id: one.unreadable for one in read if one.unreadable}
-    memory = knowledge.claims if settings.release.is_native else NO_CLAIMS
     request = GroupRequest(
         decision=decision,
         plan=plan,
@@ -198,8 +196,9 @@ def _assigned(call: _Call, suspects: Mapping[str, str], *, keeps_because: str = 
         held_view=call.held_view,
         limit=settings.group_record_limit,
         levels=levels,
+        persistent_version=knowledge.persistent_version,
     )
-    claims = judge_claims(read, plan, memory)
+    claims = judge_claims(read, plan, knowledge.claims if settings.release.is_native else NO_CLAIMS)
     answered = _answer(call, read, request, claims, keeps_because)
     return GroupAnswer(
         answers=answered.answers,

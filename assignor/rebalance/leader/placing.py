@@ -70,18 +70,17 @@ class LeaderKnowledge:
     """What a leader has learnt outside the subscriptions; everything is optional.
 
     Attributes:
-        end_offset_sums: stateful task -> sum of the end offsets of its changelogs; None: they
-            cannot be read just now, and lags are unknown.
+        end_offset_sums: stateful task -> sum of its changelogs' end offsets; None: not known now.
         lags_before: process id -> `least_lags` at the rebalance before; a warm-up that comes no
             nearer does not keep probing rebalances going.
         failures: what the rebalance before left to remember of a strategy that failed.
         stalled: what it left to remember of copies that came no nearer.
         levels: the newest finalized levels that this leader knows; a member that says newer ones
             corrects it (KIP-584).
+        persistent_version: what this leader's own stores are written in (KIP-384); 0: it has none.
         leader_id: member id of this leader; its answer carries the time of the next look.
         now_ms: epoch milliseconds.
-        claims: what this leader gave to whom, and for whom it withheld tasks; as of the answer
-            before, if it led the generation before, else without anything.
+        claims: what this leader gave to whom and withheld for whom, if it led the one before.
         generation: of this rebalance; -1 where the client does not say.
         waits: subtopology id -> why its tasks cannot be handed out; tasks that ran already go on,
             unless the subtopology is refused.
@@ -92,6 +91,7 @@ class LeaderKnowledge:
     failures: StrategyFailures = NO_FAILURES
     stalled: StalledCopies = NONE_STALLED
     levels: FinalizedLevels = UNKNOWN_LEVELS
+    persistent_version: int = 0
     leader_id: str | None = None
     now_ms: int = 0
     claims: ClaimMemory = NO_CLAIMS

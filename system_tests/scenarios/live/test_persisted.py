@@ -29,8 +29,8 @@ def broker():
         yield running
 
 
-def live_until_written(broker, state_dir, version, **settings):
-    """Run a member until it remembers this wire version; its process id and file afterwards."""
+def started(broker, state_dir, **settings):
+    """An assignor and its consumer."""
     assignor = StreamsAssignor(COUNTED, application_id="app", state_dir=state_dir, **settings)
     consumer = KafkaConsumer(
         "lines",
@@ -40,8 +40,20 @@ def live_until_written(broker, state_dir, version, **settings):
         session_timeout_ms=60_000,
         heartbeat_interval_ms=200,
     )
+    assignor.attach(consumer)
+    return assignor, consumer
+
+
+def ended(member):
+    assignor, consumer = member
+    consumer.close(autocommit=False)
+    assignor.close()
+
+
+def live_until_written(broker, state_dir, version, **settings):
+    """Run a member until it remembers this wire version; its process id and file afterwards."""
+    assignor, consumer = started(broker, state_dir, **settings)
     try:
-        assignor.attach(consumer)
         end = time.monotonic() + LIMIT_S
         while assignor.directory.remembered_version != version:
             assert time.monotonic() < end, (assignor.levels, assignor.failures)
@@ -51,9 +63,40 @@ def live_until_written(broker, state_dir, version, **settings):
                 consumer._coordinator.request_rejoin()
         process_id = assignor.directory.process_id
     finally:
-        consumer.close(autocommit=False)
-        assignor.close()
+        ended((assignor, consumer))
     return process_id, (state_dir / PROCESS_FILE).read_bytes()
+
+
+@pytest.mark.kip("384-6", "loop")
+def test_a_follower_writes_the_format_of_the_leader_and_may_keep_its_own_setting(broker, tmp_path):
+    """Two processes, no finalized level: one is rolled to version 2 and leads, the other is not."""
+
+    def written(name):
+        return (tmp_path / name / PROCESS_FILE).read_bytes()[:8] == b"SRPROC01"
+
+    def until(holds, *members):
+        end = time.monotonic() + LIMIT_S
+        while not holds():
+            assert time.monotonic() < end, [one.failures for one, _ in members]
+            for _, consumer in members:
+                consumer.poll(timeout_ms=100)
+
+    def both():
+        return all(len(one.tasks.active) == 1 for one, _ in (leader, follower))
+
+    leader = started(broker, tmp_path / "leader", persistent_metadata_version=2)
+    until(lambda: len(leader[0].tasks.active) == 2, leader)
+    follower = started(broker, tmp_path / "follower", persistent_metadata_version=1)
+    assert not written("follower")
+    until(lambda: both() and written("follower"), leader, follower)
+    assert written("leader")
+    ended(leader)
+    # Who led is gone; what was written stays, and so may the setting.
+    ended(follower)
+    again = started(broker, tmp_path / "follower", persistent_metadata_version=1)
+    until(lambda: len(again[0].tasks.active) == 2, again)
+    ended(again)
+    assert written("follower")
 
 
 @pytest.mark.kip("384-2", "loop")

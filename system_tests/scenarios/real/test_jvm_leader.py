@@ -6,6 +6,7 @@ from system_tests.live.events import AssignmentTaken, RejoinRequested, Subscript
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
+EMPTY_ANSWER_SIZE = 24
 STEPS = (SubscriptionWritten, AssignmentTaken, RejoinRequested)
 
 
@@ -72,6 +73,9 @@ def test_above_what_a_jvm_leader_reads_we_come_down_and_join_again_once(
     version, tasks = answers(ours)[0]
     assert version == agreed
     assert tasks == 0 or wrote.count(began) > 2
+    if release == "2.3.1" and tasks == 0:
+        # Every member here has an endpoint, and yet: six numbers, two of them versions.
+        assert ours.all(AssignmentTaken)[0].size == EMPTY_ANSWER_SIZE
     assert dict(described.used_versions) == {"jvm": agreed, "ours": agreed}
     assert share_the_tasks(group)
     written, counted = group.finish()

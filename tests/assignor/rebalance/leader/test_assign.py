@@ -13,9 +13,11 @@ from assignor import (
     assign_group,
     sticky,
 )
+from assignor.rebalance import persistent_version_told
 from assignor.topology.tasks import SubtopologyWaits
 from encoding import AssignorError, TaskId, TopicPartition, decode_assignment
 from probing import find_release
+from probing.features import ASSIGNMENT_PROTOCOL, UNKNOWN_LEVELS, FinalizedLevels
 from tests.assignor.rebalance.groups import TOPOLOGY, Group, start
 
 TASKS = [TaskId(0, p) for p in range(6)]
@@ -196,6 +198,24 @@ def test_old_leaders_answer_a_future_member_with_nothing_and_the_others_with_wha
     assert sorted(group.owners()) == TASKS
 
 
+@pytest.mark.kip("268-5", "core")
+@pytest.mark.parametrize(
+    ("leader", "empty"),
+    [
+        ("2.0.1", "0000000300000003" + "00000000" * 3),
+        ("2.3.0", "0000000400000004" + "00000000" * 4),
+        ("2.3.1", "0000000400000004" + "00000000" * 4),
+    ],
+)
+def test_an_old_leaders_empty_answer_has_two_numbers_and_no_hosts(leader, empty):
+    """Bytes that `AssignmentInfo` of each release writes for `new AssignmentInfo(...)`."""
+    group = Group()
+    group.join("a", leader, endpoint="host-a:1")
+    group.join("new", "2.5", endpoint="host-b:2")
+    group.round("a")
+    assert group.last.answers["new"].user_data.hex() == empty
+
+
 def test_leaders_of_2_4_hand_a_future_member_what_nobody_has():
     group = group_of("a", "b", release="2.4")
     group.settle("a")
@@ -208,6 +228,22 @@ def test_leaders_of_2_4_hand_a_future_member_what_nobody_has():
 
 def test_the_topology_is_read_from_the_settings():
     assert TOPOLOGY.source_topics("app") == ("lines",)
+
+
+@pytest.mark.kip("384-6", "core")
+@pytest.mark.parametrize(
+    ("writes", "epoch", "told"),
+    [(0, -1, 0), (1, -1, 0), (2, -1, 2), (2, 0, 0)],
+)
+def test_the_leader_tells_members_of_ours_which_format_it_writes(writes, epoch, told):
+    """Only where no level is finalized; the lowest one is what everybody writes anyway."""
+    group = group_of("a", "b")
+    levels = FinalizedLevels(levels={ASSIGNMENT_PROTOCOL: 101}, epoch=epoch) if epoch >= 0 else None
+    knowledge = LeaderKnowledge(levels=levels or UNKNOWN_LEVELS, persistent_version=writes)
+    received = group.round("a", knowledge=knowledge)
+    assert persistent_version_told(received["b"].assignment) == told
+    # A member of an earlier release takes it for levels without an epoch, which do not count.
+    assert group.members["b"].state.known_levels == knowledge.levels
 
 
 def waiting(*, refused):

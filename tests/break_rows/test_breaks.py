@@ -1,0 +1,55 @@
+"""The breaks, their places and what is kept of them agree; running them is for nights."""
+
+import pytest
+
+from tests.break_rows.__main__ import is_current, read_results, red_tests, worlds_of
+from tests.break_rows.places import Break, MovedError, broken_source, copy_sources, read_breaks
+from tests.ledger import read_rows
+
+
+def test_every_break_has_its_place_and_a_row():
+    rows = {row.id: row.where for row in read_rows()}
+    for one in read_breaks():
+        assert broken_source(one)
+        assert set(one.worlds) <= set(rows[one.row])
+
+
+def test_what_is_kept_is_of_these_breaks_and_all_of_them_were_noticed():
+    results = read_results()
+    assert sorted(results) == sorted(one.name for one in read_breaks())
+    for one in read_breaks():
+        assert is_current(one, results[one.name]), f"run python -m tests.break_rows {one.row}"
+        assert {world for world, red in results[one.name]["red"].items() if red} == {
+            *worlds_of(one)
+        }
+
+
+@pytest.mark.parametrize(
+    ("place", "old"),
+    [
+        ("probing.nowhere:decide", "return"),
+        ("probing.path:nobody", "return"),
+        ("probing.persisted_formats:decide_persistent_version", "text that is not there"),
+        ("tests.ledger:read_rows", "return"),
+    ],
+)
+def test_a_break_whose_place_has_moved_fails_loudly(place, old):
+    moved = Break(row="268-1", says="moved", place=place, old=old, new="raise")
+    with pytest.raises(MovedError, match="268-1: moved"):
+        broken_source(moved)
+
+
+def test_a_break_is_noticed_and_a_harmless_change_is_not(tmp_path):
+    copy_sources(tmp_path)
+    test = "tests/probing/test_persisted_formats.py"
+    place = "probing.persisted_formats:PersistedSettings.version"
+    harmless = Break(row="384-3", says="a", place=place, old="given is None", new="given == None")
+    broken = Break(row="384-3", says="b", place=place, old="is None", new="is not None")
+    assert red_tests(harmless, [test], tmp_path) == []
+    assert len(red_tests(broken, [test], tmp_path)) > 1
+    with pytest.raises(MovedError, match="the tests do not run"):
+        red_tests(
+            Break(row="384-3", says="c", place=place, old="return", new="return return"),
+            [test],
+            tmp_path,
+        )
