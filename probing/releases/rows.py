@@ -222,6 +222,12 @@ ISSUES: Final = (
         " a static member, its tasks wait for the next rebalance",
     ),
     IssueRow(
+        "KAFKA-9525",
+        "2.3.0",
+        ("2.6.0",),
+        "a static member that asks for a rebalance is handed its old answer instead",
+    ),
+    IssueRow(
         "KAFKA-9568",
         "2.3.0",
         ("2.6.0",),

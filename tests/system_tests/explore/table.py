@@ -35,7 +35,7 @@ SHAPES = tuple(
         max_states=max_states,
         more_states=max_states,
     )
-    for members, crashes, max_states in ((2, 0, 20_000), (2, 1, 1_500), (3, 0, 1_500))
+    for members, crashes, max_states in ((2, 0, 20_000), (2, 1, 1_500), (3, 0, 600))
     for static in (False, True)
 )
 """The groups: two members completely; with one crash, and three members, the first states."""
