@@ -76,9 +76,9 @@ _BESIDE = """## Met on JVMs beside it
 
 - A leader of 2.0 to 2.2.1 or of 2.3.0 lists former tasks in one order and their partitions in
   another while a newer member joins. With more than one subtopology its members die of a
-  NullPointerException: `scenarios/real/test_probing_answer.py`, in every run with 2.0.1 and 2.3.0. Fixed in
-  2.2.2 and 2.3.1, together with KAFKA-8649. The simulator has one subtopology and no topic names,
-  so `explore` cannot find it; `plan` warns of it."""
+  NullPointerException: `scenarios/real/test_probing_answer.py`, in every run with 2.0.1 and
+  2.3.0. Fixed in 2.2.2 and 2.3.1, together with KAFKA-8649. The simulator has one subtopology and
+  no topic names, so `explore` cannot find it; `plan` warns of it."""
 Row = dict[str, Any]
 
 
