@@ -218,7 +218,14 @@ ISSUES: Final = (
         "KAFKA-9821",
         "2.4.0",
         ("2.6.0",),
-        "a follow-up is kept in the leader's memory; with the leader it is lost",
+        "only the member that gives partitions up knows that a follow-up is due; if it restarts as"
+        " a static member, its tasks wait for the next rebalance",
+    ),
+    IssueRow(
+        "KAFKA-9525",
+        "2.3.0",
+        ("2.6.0",),
+        "a static member that asks for a rebalance is handed its old answer instead",
     ),
     IssueRow(
         "KAFKA-9568",

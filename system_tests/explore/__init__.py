@@ -1,7 +1,7 @@
 """Every order in which a small group can be bounced, instead of one that was drawn."""
 
 from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
-from system_tests.explore.presence import Placed, Presence, place
+from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
 from system_tests.explore.report import document, lines_of, runbook, wanted
 from system_tests.explore.search import Bounds, Explored, Found, explore
 
@@ -16,9 +16,11 @@ __all__ = [
     "Presence",
     "document",
     "explore",
+    "explore_alone",
     "issue_of",
     "lines_of",
     "place",
+    "placed_by",
     "runbook",
     "wanted",
 ]

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from system_tests.coordinator import EventKind, GroupEvent
-from system_tests.sim import Answered, Broken, Cause, Ended, Happening, Took
+from system_tests.sim import Answered, Broken, Cause, Ended, Happening, Rejoined, Started, Took
+from system_tests.sim.world import INSTANCE
 
 _Kind = TypeVar("_Kind")
 _FOLLOWUP_ON_THE_WIRE = 7
+# As leaders say it that read versions 1 and 2 only.
+_CANNOT_READ = ("cannot be decoded", "unable to decode subscription data")
 # As the rule of a leader before 2.4 is called.
 _KEEPS_FORMER_TASKS = "empty answer to future members"
 
@@ -50,12 +53,13 @@ def _copies_what_it_cannot_write(finding: Finding) -> bool:
     )
 
 
-def _loses_a_followup_with_its_leader(finding: Finding) -> bool:
+def _loses_a_followup_with_its_member(finding: Finding) -> bool:
+    """The member that had to give partitions up, and to rejoin then, was restarted before that."""
     answer = _last(finding.recent, Answered)
     if finding.broken.rule != "nothing is forgotten" or answer is None or not answer.withheld:
         return False
     on_the_wire = max(one.version for one in answer.answers) >= _FOLLOWUP_ON_THE_WIRE
-    gone = any(isinstance(one, Ended) and one.thread == answer.thread for one in finding.recent)
+    gone = any(isinstance(one, Ended) for one in finding.recent)
     return gone and not on_the_wire
 
 
@@ -92,10 +96,31 @@ def _former_tasks_are_handed_back(finding: Finding) -> bool:
     )
 
 
-def _version_1_is_answered_in_2(finding: Finding) -> bool:
+def _static_member_cannot_ask(finding: Finding) -> bool:
+    """A member that wanted a rebalance came back in its own place, which is none."""
+    if finding.broken.rule not in ("nothing is forgotten", "nobody stays future", "settles"):
+        return False
+    asking: set[str] = set()
+    for one in finding.recent:
+        if isinstance(one, Rejoined):
+            asking.add(one.thread)
+        elif isinstance(one, Started | Ended):
+            asking.discard(one.thread)
+        elif (
+            isinstance(one, GroupEvent)
+            and one.kind is EventKind.MEMBER_REPLACED
+            and one.member_id.rpartition("-")[0].removesuffix(INSTANCE) in asking
+        ):
+            return True
+    return False
+
+
+def _versions_1_and_2_only(finding: Finding) -> bool:
+    if finding.broken.rule == "nobody dies":
+        return any(words in finding.broken.sentence for words in _CANNOT_READ)
     answer = _last(finding.recent, Answered)
     return (
-        finding.broken.rule == "answered within used"
+        finding.broken.rule in ("answered within used", "answered in the lowest")
         and answer is not None
         and min(used for used in answer.used_versions if used) == 1
     )
@@ -104,8 +129,8 @@ def _version_1_is_answered_in_2(finding: Finding) -> bool:
 ISSUES: tuple[Issue, ...] = (
     Issue(
         id="KAFKA-6054",
-        tells=_version_1_is_answered_in_2,
-        why="a leader answers members that wrote version 1 in version 2",
+        tells=_versions_1_and_2_only,
+        why="a leader dies of a version that it cannot read, or answers version 1 in version 2",
     ),
     Issue(
         id="KAFKA-8649",
@@ -114,8 +139,14 @@ ISSUES: tuple[Issue, ...] = (
     ),
     Issue(
         id="KAFKA-9821",
-        tells=_loses_a_followup_with_its_leader,
-        why="the leader alone knew that a follow-up was due, and is gone",
+        tells=_loses_a_followup_with_its_member,
+        why="the member that gave partitions up alone knew that a follow-up was due, and restarted",
+    ),
+    Issue(
+        id="KAFKA-9525",
+        tells=_static_member_cannot_ask,
+        why="a static member before 2.6 asks for a rebalance by subscribing anew, and the"
+        " coordinator hands it its old answer",
     ),
     Issue(
         id="KAFKA-10455",

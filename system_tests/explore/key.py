@@ -177,7 +177,7 @@ def _thread(world: StillWorld, evidence: Evidence, thread: StreamThread) -> Part
         program,
         _version_state(thread.streams.state),
         (thread.phase.value, thread.leads, thread.generation == world.group.generation),
-        (thread.rejoin_needed, thread.rejoin_after, thread.followup_remembered),
+        (thread.rejoin_needed, thread.rejoin_after),
         thread.led_supported,
         (bool(thread.member_id), evidence.processes_in_group(thread.name)),
         thread.member_id in evidence.cached,

@@ -7,11 +7,12 @@ from typing import Final
 from probing import EARLIEST_NATIVE_VERSION, LeaderModel, Release, upgrade_path
 from probing import releases as data
 from system_tests.sim import KNOWN, Shape
+from system_tests.sim.world import behaviour_of
 
 _FIRST_WITH_ENDPOINTS: Final = 2
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 # Issues that only an application with this use can meet.
-_ISSUE_USES: Final = {"KAFKA-13769": "fk-join", "KAFKA-9568": "static"}
+_ISSUE_USES: Final = {"KAFKA-13769": "fk-join", "KAFKA-9525": "static", "KAFKA-9568": "static"}
 _SAID_ELSEWHERE: Final = (" is open in ", " ends the group ", "hold the finalized level")
 
 
@@ -32,6 +33,7 @@ def notes_of(stops: Sequence[Release], uses: frozenset[str]) -> tuple[str, ...]:
         ]
         notes += _series_notes(old, new)
         notes += _former_task_notes(old, new)
+        notes += _probing_answer_notes(old, new)
         if "iq" in uses:
             notes += _query_notes(old, new)
         if "static" in uses:
@@ -74,6 +76,31 @@ def _former_task_notes(old: Release, new: Release) -> list[str]:
     return [said]
 
 
+def _probing_answer_notes(old: Release, new: Release) -> list[str]:
+    """Say that members of the old release die if one of them leads while a newer one joins."""
+    broken = LeaderModel.EMPTY_AND_OWN
+    if old.leader_model is not broken or new.latest_version <= old.latest_version:
+        return []
+    fixed = [
+        one.name
+        for one in data.RELEASES
+        if one.leader_model is LeaderModel.EMPTY_AND_LOWEST
+        and one.latest_version == old.latest_version
+        and one.order > old.order
+    ]
+    instead = (
+        f"bounce to {fixed[-1]} first, which writes version {old.latest_version}, too"
+        if fixed
+        else f"stop all members and start them as {new.name}, or start again the ones that died"
+    )
+    said = (
+        f"while a member of {new.name} joins, a leader of {old.name} mixes tasks and partitions up:"
+        f" with more than one subtopology, members of {old.name} die of a NullPointerException"
+        f" (fixed in 2.2.2 and 2.3.1); {instead}"
+    )
+    return [said]
+
+
 def _query_notes(old: Release, new: Release) -> list[str]:
     lowest = min(old.latest_version, new.latest_version)
     highest = max(old.latest_version, new.latest_version)
@@ -96,10 +123,14 @@ def _static_notes(old: Release, new: Release) -> list[str]:
         for row in KNOWN
         if row.issue == "static rollback" and row.strikes(shape)
     ]
-    if new.latest_version > old.latest_version and not new.is_native and new.order < (2, 6, 0):
+    session_ms = behaviour_of(new.name, None).session_timeout_ms
+    if new.latest_version > old.latest_version and "KAFKA-9525" in new.open_issues:
         notes.append(
-            f"static members of {new.name} cannot force a rebalance (KIP-568): the group stays at"
-            f" version {old.latest_version} until somebody comes or goes"
+            f"static members of {new.name} cannot ask for a rebalance (KAFKA-9525): the group stays"
+            f" at version {old.latest_version} until a member comes or goes; one that is away for"
+            f" longer than its session, {session_ms} ms by default, comes back without tasks, and"
+            " one that is left alone asks again and again: keep restarts shorter than"
+            " session.timeout.ms, and start or stop a member when all are bounced"
         )
     return notes
 

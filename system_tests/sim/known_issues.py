@@ -98,7 +98,8 @@ KNOWN: tuple[Known, ...] = (
     Known(
         issue="KAFKA-9821",
         strikes=lambda s: s.static and bool(s.faults & _RESTARTS) and s.has_open("KAFKA-9821"),
-        why="the leader remembers that a follow-up is due, and forgets it with its life",
+        why="the member that gives partitions up alone knows that a follow-up is due, and forgets"
+        " it when it is restarted",
     ),
     Known(
         issue="fenced by a failover",

@@ -109,11 +109,18 @@ def plan_bounce(options: BounceOptions) -> Plan:
 
     Raises:
         ReleaseError: a release does not exist.
-        OptionError: there is no path, and neither `offline` nor `force` asks for one.
+        OptionError: there is no path, and neither `offline` nor `force` asks for one; or static
+            members are asked for, and one of the releases has none.
     """
     if options.old is None or options.new is None:
         raise OptionError("a plan needs both releases; give old and new, or let `draw` choose")
     old, new = find_program(options.old), find_program(options.new)
+    for release in (old, new):
+        if options.static and not behaviour_of(release.name, None).may_be_static:
+            raise OptionError(
+                f"{release.name} has no static members: group.instance.id exists since 2.3.0"
+                " (KIP-345); leave --static out, or take releases from 2.3.0 on"
+            )
     path = path_between(old, new)
     asked_for = options.offline or options.force
     if not path.possible and not asked_for:
@@ -152,6 +159,8 @@ def shape_of(options: BounceOptions, old: Release, new: Release) -> Shape:
 
 def should_work(options: BounceOptions, old: Release, new: Release) -> bool:
     """Tell whether history knows nothing against this path in a group of this shape."""
+    if options.static and not all(behaviour_of(r.name, None).may_be_static for r in (old, new)):
+        return False
     return old.name != new.name and not known_issues(shape_of(options, old, new))
 
 

@@ -1,9 +1,8 @@
 """What a release does in a group beside the two numbers of version probing: one row, looked up.
 
 `probing` knows how leaders and members treat versions. A simulation needs a little more: how a
-member forces a rebalance, where a leader keeps the wish for a follow-up, what the consumer of that
-release sends and waits for. The facts hang on the release's order and on the issues that are open
-in it, never on an experiment.
+member forces a rebalance, what the consumer of that release sends and waits for. The facts hang on
+the release's order and on the issues that are open in it, never on an experiment.
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from probing import (
     find_release,
 )
 
+_KIP_345 = (2, 3, 0)
 _KIP_429 = (2, 4, 0)
 _KIP_441 = (2, 6, 0)
 _KIP_568 = (2, 6, 0)
@@ -35,6 +35,7 @@ class Behaviour:
     Attributes:
         release: the program.
         upgrade_from: the setting.
+        may_be_static: its members may carry a group.instance.id (KIP-345).
         cooperative: revokes only what moves (KIP-429); eager members give up everything first.
         names_given_up_tasks: writes tasks that it gave up in order to join as its former active
             ones. Since offset sums (KIP-441) eager members of Kafka write where the state of those
@@ -42,8 +43,6 @@ class Behaviour:
         leaves_on_close: says LeaveGroup when it stops; Kafka Streams never does
             (internal.leave.group.on.close), so its members live on until their session ends.
         forces_by_leaving: forces a rebalance by unsubscribing and subscribing (before KIP-568).
-        followup_in_memory: its leader remembers that a follow-up is due, and triggers it itself
-            (KAFKA-9821); later ones write it into the answer.
         fires_during_rebalance: a follow-up does not wait for a running rebalance (KAFKA-14382).
         needs_known_member_id: joins twice, first for a member id (KIP-394).
         may_skip_assignment: understands that a leader may have nothing to compute (KIP-814).
@@ -53,11 +52,11 @@ class Behaviour:
 
     release: Release
     upgrade_from: str | None
+    may_be_static: bool
     cooperative: bool
     names_given_up_tasks: bool
     leaves_on_close: bool
     forces_by_leaving: bool
-    followup_in_memory: bool
     fires_during_rebalance: bool
     needs_known_member_id: bool
     may_skip_assignment: bool
@@ -111,11 +110,11 @@ def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
     return Behaviour(
         release=release,
         upgrade_from=upgrade_from,
+        may_be_static=order >= _KIP_345,
         cooperative=protocol is RebalanceProtocol.COOPERATIVE and not release.is_native,
         names_given_up_tasks=order < _KIP_441 or release.is_native,
         leaves_on_close=release.is_native,
         forces_by_leaving=order < _KIP_568,
-        followup_in_memory="KAFKA-9821" in release.open_issues,
         fires_during_rebalance="KAFKA-14382" in release.open_issues,
         needs_known_member_id=order >= _KIP_394,
         may_skip_assignment=order >= _KIP_814,

@@ -135,7 +135,6 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
             world.fail(thread, str(error))
             return
         world.record(led.happening)
-        thread.followup_remembered = led.remembers_followup
         thread.led_supported = led.lowest_supported
         thread.lags, thread.answered = led.lags, led.claims
         assignments = led.assignments

@@ -147,9 +147,6 @@ def _follow(
                 world.poll_later(thread, kind="fire", data=wish, delay_ms=wait_ms)
             case _:
                 pass
-    if thread.leads and thread.followup_remembered:
-        wish = (thread.followup, Cause.FOLLOWUP, "the leader remembers a follow-up")
-        world.poll_later(thread, kind="fire", data=wish)
     _rejoin_at_once(world, thread, Cause.REVOKED if revoked else thread.rejoin_after)
 
 
@@ -210,7 +207,6 @@ def fire(world: MemberWorld, thread: StreamThread, schedule: int, cause: str, ru
         delay_ms = None if world.is_stable else _NEXT_ANSWER_MS
         world.poll_later(thread, kind="fire", data=(schedule, cause, rule), delay_ms=delay_ms)
         return
-    thread.followup_remembered = False
     thread.rejoin_needed, thread.cause = True, cause
     if behaviour.forces_by_leaving:
         _leave(world, thread, cause)

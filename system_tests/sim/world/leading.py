@@ -1,8 +1,8 @@
 """What a leader does with its group: decode, decide, withhold, answer in bytes.
 
 The versions and the tasks come from `assignor.assign_group`, which withholds what another member
-still owns (KIP-429). The follow-up that this asks for is in the answer since 2.6, and was in the
-leader's own memory before (KAFKA-9821).
+still owns (KIP-429). The follow-up that this asks for is in the answer since 2.6; before, only the
+member that gives partitions up knew of it (KAFKA-9821).
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,6 @@ class Led(NamedTuple):
     """What a leader sends, what it remembers, and what the trace says of it."""
 
     assignments: dict[str, bytes]
-    remembers_followup: bool
     lowest_supported: int
     lags: Mapping[str, Mapping[TaskId, int]]
     claims: ClaimMemory
@@ -151,7 +150,6 @@ def lead(
     }
     return Led(
         assignments=parts,
-        remembers_followup=behaviour.followup_in_memory and any(answer.withheld.values()),
         lowest_supported=answer.decision.lowest_supported_version,
         lags=answer.lags,
         claims=answer.claims,

@@ -43,7 +43,6 @@ class StreamThread:
         owned: partitions that it processes.
         rejoin_needed: its next poll joins; cause: why.
         rejoin_after: the rebalance that is running will be followed by another one at once.
-        followup_remembered: a leader before 2.6 remembers that a follow-up is due.
         led_supported: the lowest version supported in the group that it leads, until it takes its
             own answer; None for everybody else.
         lags: process id -> lags, as it saw them when it led last.
@@ -72,7 +71,6 @@ class StreamThread:
     rejoin_needed: bool = False
     cause: str = Cause.STARTED
     rejoin_after: str = ""
-    followup_remembered: bool = False
     led_supported: int | None = None
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     claims: ClaimMemory = NO_CLAIMS
@@ -148,7 +146,6 @@ class StreamThread:
         self.leads = False
         self.owned = ()
         self.rejoin_after = ""
-        self.followup_remembered = False
         self.led_supported = None
         self.lags = {}
         self.pace = NEW_PACE

@@ -1,5 +1,7 @@
 """Issues are told by what broke; endless runs are told from runs that only take their time."""
 
+from dataclasses import replace
+
 import pytest
 
 from system_tests.coordinator import EventKind, GroupEvent
@@ -7,11 +9,11 @@ from system_tests.explore.issues import ISSUES, Finding, issue_of
 from system_tests.explore.liveness import endless, way_round
 from system_tests.explore.moves import Move
 from system_tests.sim import Broken
-from system_tests.sim.events import Answer, Answered, Cause, Ended, Took
+from system_tests.sim.events import Answer, Answered, Cause, Ended, Rejoined, Started, Took
 
 
-def finding(rule, *recent, repeats=False):
-    broken = Broken(rule=rule, at_ms=0, sentence="")
+def finding(rule, *recent, repeats=False, sentence=""):
+    broken = Broken(rule=rule, at_ms=0, sentence=sentence)
     return Finding(broken=broken, recent=recent, repeats=repeats)
 
 
@@ -43,19 +45,35 @@ def event(kind, reason=""):
     return GroupEvent(at_ms=0, kind=kind, group_id="g", generation=1, reason=reason)
 
 
+STARTED_AGAIN = Started(0, "b", "2.4.1", None, (4, 5), is_native=False, latest_version=5)
 LEADER_GONE = Ended(0, "a", "kill", failed=False)
 FOLLOWUP = event(EventKind.MEMBER_REJOINED, Cause.FOLLOWUP)
 KEPT = event(EventKind.MEMBER_KEPT)
+ASKED = Rejoined(0, "b", Cause.VERSION, "somebody has not been bounced", 5, 4)
+REPLACED = replace(event(EventKind.MEMBER_REPLACED), member_id="b-instance-000004")
+UNDECODABLE = "b died: unable to decode subscription data: version=11"
 
 TOLD = {
     "KAFKA-6054": finding("answered within used", answered(2, used=(1, 2))),
     "KAFKA-8649": finding("sets what it speaks", answered(3), took(3, 4, 4)),
     "KAFKA-9821": finding("nothing is forgotten", answered(6), LEADER_GONE),
+    "KAFKA-9525": finding("nobody stays future", answered(4), ASKED, REPLACED),
     "KAFKA-10455": finding("nothing is forgotten", answered(7), KEPT),
     "KAFKA-14382": finding("settles", FOLLOWUP, repeats=True),
     "former-tasks": finding("one active", PROBED),
 }
+MORE_TOLD = [
+    ("KAFKA-6054", finding("answered in the lowest", answered(2, used=(1, 2)))),
+    ("KAFKA-6054", finding("nobody dies", sentence=UNDECODABLE)),
+    ("KAFKA-9525", finding("nothing is forgotten", answered(4), ASKED, REPLACED)),
+    ("KAFKA-9525", finding("settles", ASKED, REPLACED, repeats=True)),
+]
 OTHERS = [
+    finding("nobody dies", sentence="b died: out of memory"),
+    finding("nobody stays future", answered(4), ASKED),
+    finding("nobody stays future", answered(4), ASKED, STARTED_AGAIN, REPLACED),
+    finding("nobody stays future", answered(4), ASKED, replace(REPLACED, member_id="c-instance-1")),
+    finding("one active", ASKED, REPLACED),
     finding("one active", answered(4)),
     finding("settles", PROBED),
     finding("answered within used", answered(4, used=(3, 4))),
@@ -73,6 +91,11 @@ OTHERS = [
 def test_each_issue_is_told_by_what_broke(issue):
     assert issue_of(TOLD[issue.id]) == issue.id
     assert issue.why
+
+
+@pytest.mark.parametrize(("issue", "told"), MORE_TOLD)
+def test_an_issue_breaks_more_than_one_rule(issue, told):
+    assert issue_of(told) == issue
 
 
 @pytest.mark.parametrize("other", OTHERS)

@@ -8,6 +8,7 @@ from system_tests.explore import (
     Finding,
     Found,
     Presence,
+    explore,
     lines_of,
     place,
     presence,
@@ -15,7 +16,7 @@ from system_tests.explore import (
 from system_tests.sim import BounceOptions, Broken, plan_bounce
 
 PLAN = plan_bounce(BounceOptions(old="3.1.2", new="3.9.2"))
-BOUNDS = Bounds(members=2)
+BOUNDS = Bounds(members=3)
 
 
 def found(rule="settles", issue="KAFKA-14382"):
@@ -92,6 +93,16 @@ def test_the_worst_stands_first(alone):
     assert lines_of(PLAN, BOUNDS, explored(), placed, issue=None)[-1].startswith(
         "bad, present in the new release: "
     )
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
+def test_what_the_new_release_does_alone_among_three_is_not_introduced_among_two(
+    static,
+):
+    plan = plan_bounce(BounceOptions(old="2.4.1", new="2.8.2", static=static))
+    bounds = Bounds(members=2, partitions=4, crashes=0, static=static)
+    (placed,) = place(plan, bounds, explore(plan, bounds).found)
+    assert (placed.found.issue, placed.presence) == ("KAFKA-14382", Presence.NEW)
 
 
 def test_nothing_found_needs_no_more_searches(alone):

@@ -133,3 +133,34 @@ def test_former_tasks_that_leaders_before_2_4_hand_back_are_said_beforehand(old,
     assert (
         any("hands everybody's former tasks back" in n for n in plan(old, new).warnings) is is_said
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "detour"),
+    [
+        ("2.0.1", "2.3.1", None),
+        ("2.0.1", "3.9.2", None),
+        ("2.1.1", "2.4.1", "2.3.1"),
+        ("2.2.1", "3.9.2", "2.3.1"),
+        ("2.3.0", "native", "2.3.1"),
+    ],
+)
+def test_probing_answers_that_mix_tasks_and_partitions_up_are_said_beforehand(old, new, detour):
+    (note,) = (one for one in plan(old, new).warnings if "NullPointerException" in one)
+    assert f"leader of {old}" in note
+    assert (f"bounce to {detour} first" in note) is (detour is not None)
+
+
+@pytest.mark.parametrize(("old", "new"), [("2.1.1", "2.3.1"), ("2.3.1", "3.9.2"), ("2.2.2", "2.4")])
+def test_nothing_is_said_of_probing_answers_where_none_is_mixed_up(old, new):
+    assert not any("NullPointerException" in one for one in plan(old, new).warnings)
+
+
+def test_static_members_that_cannot_ask_for_a_rebalance_are_said_beforehand():
+    made = plan("2.3.1", "2.5.1", Use.STATIC)
+    (note,) = (one for one in made.warnings if "KAFKA-9525" in one)
+    assert "stays at version 4" in note
+    assert "10000 ms" in note
+    assert any(bug.startswith("KAFKA-9525 in 2.3.1, 2.5.1") for bug in made.bugs)
+    assert not any("KAFKA-9525" in one for one in plan("2.3.1", "2.5.1").bugs)
+    assert not any("KAFKA-9525" in one for one in plan("2.3.1", "2.6.3", Use.STATIC).warnings)

@@ -11,10 +11,14 @@ from system_tests.sim import (
     OptionError,
     World,
     WorldSetup,
+    plan_bounce,
     run_bounce,
     should_work,
 )
 from system_tests.sim.events import Answered, Rejoined, Settled, Started, Took, Wrote
+from system_tests.sim.plan import draw
+from system_tests.sim.world.behaviour import behaviour_of
+from system_tests.sim.world.scheduler import Scheduler
 
 PROBING = [
     release.name
@@ -320,3 +324,12 @@ def test_an_answer_is_taken_by_everybody_that_it_was_meant_for():
     answered = {(a.member_id, one.generation) for one in of(outcome, Answered) for a in one.answers}
     took = {(one.member_id, one.generation) for one in of(outcome, Took)}
     assert took <= answered
+
+
+@pytest.mark.parametrize(("old", "new"), [("2.2.2", "2.4.1"), ("2.3.1", "2.0.1")])
+def test_no_member_is_static_before_static_members_exist(old, new):
+    with pytest.raises(OptionError, match=r"exists since 2\.3\.0 \(KIP-345\)"):
+        plan_bounce(BounceOptions(old=old, new=new, static=True, force=True))
+    for seed in range(20):
+        drawn = draw(BounceOptions(static=True), Scheduler(seed))
+        assert all(behaviour_of(name, None).may_be_static for name in (drawn.old, drawn.new))

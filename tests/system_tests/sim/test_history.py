@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from system_tests.sim import BounceOptions, World, WorldSetup, run_bounce
+from system_tests.coordinator import GroupEvent
+from system_tests.sim import BounceOptions, Cause, World, WorldSetup, run_bounce
 from system_tests.sim.world.disk import StateRates
 
 
@@ -56,10 +57,25 @@ def test_kafka_8649_is_gone_where_it_was_fixed(new):
 
 
 @pytest.mark.parametrize("release", ["2.4.1", "2.5.1"])
-def test_kafka_9821_a_follow_up_dies_with_the_leader_that_remembers_it(release):
+def test_kafka_9821_a_follow_up_dies_with_the_member_that_remembers_it(release):
     found = restarts_at_every_step(release, static=True)
     assert found["idle"] > 0
     assert set(restarts_at_every_step(release, static=False)) == {"good"}
+
+
+@pytest.mark.parametrize("release", ["2.4.1", "2.5.1"])
+def test_before_2_6_only_who_gives_partitions_up_asks_for_the_next_rebalance(release):
+    world = World(WorldSetup(seed=1, processes=2, rates=StateRates(history=0, growth=0)))
+    world.start(0, release)
+    assert world.run(until=world.is_settled, within_ms=100_000)
+    world.start(1, release)
+    wishes = set()
+    while not world.is_settled():
+        world.step()
+        wishes |= {one.data for one in world.scheduler.unordered() if one.kind == "fire"}
+    joined = [one for one in world.trace if isinstance(one, GroupEvent)]
+    assert Cause.REVOKED in {one.reason for one in joined}
+    assert not wishes, "a wish is carried out by leaving the group"
 
 
 def test_kafka_10455_a_rejoin_with_the_same_bytes_is_ignored():

@@ -9,6 +9,9 @@ from system_tests.sim.world.behaviour import behaviour_of
 @pytest.mark.parametrize(
     ("release", "name", "expected"),
     [
+        ("2.2.2", "may_be_static", False),
+        ("2.3.0", "may_be_static", True),
+        ("native", "may_be_static", True),
         ("2.3.1", "cooperative", False),
         ("2.4.0", "cooperative", True),
         ("native", "cooperative", False),
@@ -17,8 +20,6 @@ from system_tests.sim.world.behaviour import behaviour_of
         ("native", "names_given_up_tasks", True),
         ("2.5.1", "forces_by_leaving", True),
         ("2.6.0", "forces_by_leaving", False),
-        ("2.5.0", "followup_in_memory", True),
-        ("2.6.0", "followup_in_memory", False),
         ("3.3.1", "fires_during_rebalance", True),
         ("3.3.2", "fires_during_rebalance", False),
         ("3.9.1", "leaves_on_close", False),

@@ -1,0 +1,171 @@
+"""Explore every upgrade of the release table, and list the findings.
+
+    python -m tests.system_tests.explore.table [--check]
+
+Each upgrade, and each release that is restarted alone, is explored in small groups (`SHAPES`).
+Without an option the result is written to docs/findings.json, from which docs/findings.md is
+printed; with --check it is compared with that file (exit 1: something differs). Ways on which the
+simulator would do the same are explored once: `same_ways` says which stand for one another.
+"""
+
+import json
+import multiprocessing
+import sys
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from probing import Direction, Release, find_release, upgrade_path
+from system_tests.explore import Bounds, Explored, explore, explore_alone, placed_by, runbook
+from system_tests.matrix import kinds
+from system_tests.sim import BounceOptions, Plan, plan_bounce
+from system_tests.sim.world import behaviour_of
+
+WORKERS = 2
+STORED = Path(__file__).resolve().parents[3] / "docs" / "findings.json"
+SHAPES = tuple(
+    Bounds(
+        members=members,
+        partitions=2 * members,
+        static=static,
+        crashes=crashes,
+        max_states=max_states,
+        more_states=max_states,
+    )
+    for members, crashes, max_states in ((2, 0, 20_000), (2, 1, 1_500), (3, 0, 600))
+    for static in (False, True)
+)
+"""The groups: two members completely; with one crash, and three members, the first states."""
+Way = tuple[str, str]
+Row = dict[str, Any]
+
+
+def upgrade_plan(old: str, new: str, *, static: bool) -> Plan:
+    """The path between two releases, or one bounce without upgrade.from where there is none."""
+    possible = upgrade_path(find_release(old), find_release(new)).possible
+    return plan_bounce(BounceOptions(old=old, new=new, static=static, force=not possible))
+
+
+def all_ways() -> list[Way]:
+    """Every upgrade between two kinds of the release table, and within one kind."""
+    names = [kind.name for kind in kinds()]
+    within = [(kind.releases[0], kind.name) for kind in kinds() if len(kind.releases) > 1]
+    pairs = [(old, new) for old in names for new in names] + within
+    return [
+        (old, new)
+        for old, new in pairs
+        if upgrade_path(find_release(old), find_release(new)).direction is Direction.UPGRADE
+    ]
+
+
+def _program(name: str, upgrade_from: str | None) -> Hashable:
+    """Everything that the simulator knows of a program but its name."""
+    release: Release = find_release(name)
+    behaviour = behaviour_of(name, upgrade_from)
+    nameless = replace(
+        behaviour, release=find_release("native"), upgrade_from=None, may_be_static=True
+    )
+    models = (release.leader_model, release.member_model, release.order >= (2, 5, 0))
+    return (release.readable_versions, release.pinned_version(upgrade_from), models, nameless)
+
+
+def signature(plan: Plan) -> Hashable:
+    """What is equal for two ways on which the simulator would do the same."""
+    programs = [(plan.old, None), *((one.release, one.upgrade_from) for one in plan.stages)]
+    versions = (plan.resting_versions, plan.is_uniform, plan.final_version)
+    return (tuple(_program(*one) for one in programs), versions)
+
+
+def same_ways(*, static: bool) -> list[list[Way]]:
+    """All ways; those on which the simulator would do the same are in one list, newest last.
+
+    Args:
+        static: of groups of static members, which there are none of before 2.3.
+    """
+    found: dict[Hashable, list[Way]] = {}
+    for old, new in all_ways():
+        if not static or all(behaviour_of(name, None).may_be_static for name in (old, new)):
+            plan = upgrade_plan(old, new, static=static)
+            found.setdefault(signature(plan), []).append((old, new))
+    return list(found.values())
+
+
+def alone_in(task: tuple[str, Bounds]) -> Explored:
+    """What a release does that is restarted member by member."""
+    return explore_alone(*task)
+
+
+def explore_way(task: tuple[Way, Bounds]) -> Explored:
+    """What a group does on the way from one release to another."""
+    (old, new), bounds = task
+    return explore(upgrade_plan(old, new, static=bounds.static), bounds)
+
+
+def rows_of(way: Way, bounds: Bounds, found: Explored, alone: dict[str, Explored]) -> list[Row]:
+    """The findings of one way in one group, each with where it is present."""
+    old, new = way
+    plan = upgrade_plan(old, new, static=bounds.static)
+    return [
+        {
+            "rule": one.found.finding.broken.rule,
+            "issue": one.found.issue,
+            "presence": one.presence.value,
+            "certain": one.is_certain,
+            "runbook": "; ".join(runbook(plan, one.found.moves)),
+        }
+        for one in placed_by(found.found, in_old=alone[old], in_new=alone[new])
+    ]
+
+
+def measure(shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]]) -> list[Row]:
+    """Explore the last of each list of ways in every group.
+
+    Args:
+        shapes: the groups.
+        ways: `same_ways` of dynamic members, and of static ones.
+    """
+    context = multiprocessing.get_context("fork")
+    measured: list[Row] = []
+    with context.Pool(WORKERS, maxtasksperchild=8) as pool:
+        for bounds in shapes:
+            shown = [same[-1] for same in ways[bounds.static]]
+            names = list(dict.fromkeys(name for way in shown for name in way))
+            ran = pool.imap(alone_in, [(name, bounds) for name in names])
+            alone = dict(zip(names, ran, strict=True))
+            tasks = [(way, bounds) for way in shown]
+            for way, found in zip(shown, pool.imap(explore_way, tasks), strict=True):
+                group = {"members": bounds.members, "static": bounds.static}
+                measured.append(
+                    {
+                        "from": way[0],
+                        "to": way[1],
+                        **group,
+                        "crashes": bounds.crashes,
+                        "states": found.states,
+                        "complete": found.complete,
+                        "findings": rows_of(way, bounds, found, alone),
+                    }
+                )
+                click.echo(f"{measured[-1]}", err=True)
+    return measured
+
+
+def main() -> int:
+    """Measure and write, or measure and compare."""
+    ways = [same_ways(static=static) for static in (False, True)]
+    fresh = {
+        "same": [[list(map(" -> ".join, same)) for same in lists] for lists in ways],
+        "searches": measure(SHAPES, ways),
+    }
+    if "--check" in sys.argv[1:]:
+        stored = json.loads(STORED.read_text(encoding="utf-8"))
+        return int(stored != fresh)
+    STORED.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
