@@ -1,15 +1,12 @@
 """Let each row of the decision tables say something else, and see who notices.
 
-    python -m tests.system_tests.planted.mutants [--simulator|--explorer|--unit-tests] [NAME ...]
-    python -m tests.system_tests.planted.mutants --check|--anew [NAME ...]
-
 Every row of the tables of `probing` is given each other answer of its table, one at a time: the
 row holds as before and says what another row says. Bounces in which the row decides are simulated
 until one of them breaks other rules than with the tables as they are. Of what they do not notice,
 small groups are explored, and of the rest the unit tests of `probing` are run. The results go to
 docs/mutants.json as they come, from which docs/mutants.md is printed. Only what is not in that file
-is measured; --anew measures it again; NAME is part of the name of a mutant. --check repeats what
-the simulator and the explorer noticed, and writes nothing (exit 1: one is not noticed any more).
+is measured; NAMES are parts of names of mutants. --check repeats what the simulator and the
+explorer noticed (exit status 1: one is not noticed any more).
 
 Each mutant is run in a process of its own, so that nothing remembers the whole tables.
 """
@@ -289,17 +286,22 @@ def write(results: dict[str, dict[str, Any]]) -> None:
     STORED.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def main() -> int:
+@click.command(help=__doc__)
+@click.option("--simulator", is_flag=True, help="ask the simulator only")
+@click.option("--explorer", is_flag=True, help="ask the explorer only")
+@click.option("--unit-tests", is_flag=True, help="ask the unit tests only")
+@click.option("--check", "checks", is_flag=True, help="repeat what was noticed, and write nothing")
+@click.option("--anew", is_flag=True, help="measure again what was measured")
+@click.argument("names", nargs=-1)
+def main(*, names: tuple[str, ...], checks: bool, anew: bool, **asked: bool) -> None:
     """Ask the judges one after the other, each about what the ones before did not notice."""
-    words = sys.argv[1:]
-    judges = [one for one in JUDGES if f"--{one.replace(' ', '-')}" in words] or JUDGES
-    names = [word for word in words if not word.startswith("--")]
+    judges = [one for one in JUDGES if asked[one.replace(" ", "_")]] or JUDGES
     every = [one for one in mutants() if not names or any(word in one.name for word in names)]
     every.sort(key=lambda one: (len(tables()[one.table].rows), one.table))
-    if "--check" in words:
-        return check(every)
+    if checks:
+        sys.exit(check(every))
     results = stored()
-    if "--anew" in words:
+    if anew:
         for one in every:
             results.pop(one.name, None)
     for judge in judges:
@@ -308,7 +310,6 @@ def main() -> int:
             click.echo(f"{row['seen']:<10}  {name}", err=True)
             results[name] = row
             write(results)
-    return 0
 
 
 def _is_open(row: dict[str, Any], judge: str) -> bool:
@@ -346,4 +347,4 @@ def _broken(mutant: Mutant | None, judge: str, name: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
