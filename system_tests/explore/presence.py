@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from system_tests.explore.search import Bounds, Explored, Found, explore
+from system_tests.explore.expansion import Bounds
+from system_tests.explore.search import Explored, Found, explore
 from system_tests.sim import BounceOptions, Plan, plan_bounce
 
 
@@ -46,6 +47,7 @@ def place(
     bounds: Bounds,
     findings: Iterable[Found],
     *,
+    workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Placed, ...]:
     """Return where each finding is present; the worst first, otherwise in the given order.
@@ -54,6 +56,7 @@ def place(
         plan: of the upgrade.
         bounds: of its search, and of the two more, each of which ends once it has met all findings.
         findings: of the search of the upgrade; without any, nothing is searched.
+        workers: processes of each search.
         is_out_of_time: asked before each state; True ends a search where it is.
     """
     given = tuple(findings)
@@ -63,7 +66,11 @@ def place(
 
     def met_in(release: str) -> tuple[frozenset[tuple[str, str | None]], Explored]:
         explored = explore(
-            _restart(release, bounds), bounds, wanted=wanted, is_out_of_time=is_out_of_time
+            _restart(release, bounds),
+            bounds,
+            wanted=wanted,
+            workers=workers,
+            is_out_of_time=is_out_of_time,
         )
         return frozenset(kind_of(one) for one in explored.found), explored
 
