@@ -12,6 +12,7 @@ their own, and for each partition in which of their sets it is. A tie that an as
 process id or by number of partition is so broken in one way only.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
@@ -29,15 +30,17 @@ from encoding import (
     decode_assignment,
     decode_subscription,
 )
-from probing import MemberState
 from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
 from system_tests.explore.moves import Progress
 from system_tests.explore.world import StillWorld
 from system_tests.sim import Evidence, Pending
-from system_tests.sim.world import StreamThread, read_assignment, read_subscription
+from system_tests.sim.world import Phase, StreamThread, read_assignment, read_subscription
 
 Numbers = frozenset[int]
 _PARTITION = itemgetter(1)  # of a task or a topic partition alike
+_FIRST = itemgetter(0)
+_PHASES = {phase: phase.value for phase in Phase}
+_NONE_HANDED_OUT = ("handed out",)
 _DIGEST_BYTES = 16
 _MARSHAL_VERSION = 2  # later versions write the same value in more than one way
 Key = bytes
@@ -96,9 +99,6 @@ class Keys:
         return digest
 
 
-_FIRST = itemgetter(0)
-
-
 def _key(
     whole: bytes, parts: Iterable[tuple[bytes, list[Numbers]]], numbers: tuple[Any, ...]
 ) -> Key:
@@ -128,12 +128,12 @@ def _orders(parts: list[tuple[bytes, list[Numbers]]]) -> Iterator[list[list[Numb
 
 def _profiles(parts: Iterable[list[Numbers]]) -> tuple[int, ...]:
     """For each partition a number whose bits say in which sets it is; the numbers ascend."""
-    bits: dict[int, int] = {}
+    bits: defaultdict[int, int] = defaultdict(int)
     bit = 1
     for sets in parts:
         for numbers in sets:
             for number in numbers:
-                bits[number] = bits.get(number, 0) | bit
+                bits[number] += bit
             bit <<= 1
     return tuple(sorted(bits.values()))
 
@@ -188,7 +188,7 @@ class _Found:
     """What belongs to each lane, found in one look at the group and at what is on its way."""
 
     def __init__(self, world: StillWorld, group: Group) -> None:
-        names = world.names
+        self.group, names = group, world.names
         self.members: dict[str, list[Member]] = {}
         for member in group.members.values():
             self.members.setdefault(names[member.member_id], []).append(member)
@@ -208,59 +208,57 @@ class _Found:
 def _process(
     world: StillWorld, evidence: Evidence, progress: Progress, process: int, found: _Found
 ) -> tuple[tuple[Hashable, ...], list[Numbers]]:
+    """The facts of a process, and the sets of partitions in them; both in a fixed order."""
     disk = world.disks[process]
     facts: list[Hashable] = [
         (progress.stages[process], process in progress.stopped, process in progress.crashed)
     ]
     sets = [_tasks(disk.at_rest), _tasks(disk.open_copies)]
-    group, threads = world.group, world.setup.threads
+    group, threads = found.group, world.setup.threads
     for thread in world.threads[process * threads : (process + 1) * threads]:
-        part = _thread(group, evidence, thread)
-        facts.append(part.facts)
-        sets += part.sets
+        name = thread.name
+        facts.append(_thread(group, evidence, thread))
+        if thread.phase is not Phase.DOWN:
+            held = thread.streams.held
+            sets += (_partitions(thread.owned), _tasks(held.active), _tasks(held.standby))
         pending = found.on_the_way.get(thread.index)
-        if pending:
+        if pending is None:
+            facts.append(())
+        else:
             part = _on_the_way(world, group, pending)
             facts.append(part.facts)
             sets += part.sets
-        else:
-            facts.append(())
-        for member in found.members.get(thread.name, ()):
+        for member in found.members.get(name, ()):
             offered, given = said(member.protocols[0].metadata), answered(member.assignment)
             facts += (_member(group, member, thread), offered.facts, given.facts)
             sets += offered.sets
             sets += given.sets
-        handed_out = found.handed_out.get(thread.name, ())
-        facts.append(("handed out", *(i == thread.member_id for i in handed_out)))
-        for given in found.answers.get(thread.name, ()):
+        handed_out = found.handed_out.get(name)
+        if handed_out is None:
+            facts.append(_NONE_HANDED_OUT)
+        else:
+            facts.append(("handed out", *(i == thread.member_id for i in handed_out)))
+        for given in found.answers.get(name, ()):
             facts.append(given.facts)
             sets += given.sets
     return tuple(facts), sets
 
 
-def _thread(group: Group, evidence: Evidence, thread: StreamThread) -> Part:
+def _thread(group: Group, evidence: Evidence, thread: StreamThread) -> tuple[Hashable, ...]:
     behaviour = thread.behaviour
-    program = (behaviour.release.name, behaviour.upgrade_from)
-    if not thread.is_up:
-        return Part(program, ())
-    held = thread.streams.held
-    facts = (
-        program,
-        _version_state(thread.streams.state),
-        (thread.phase.value, thread.leads, thread.generation == group.generation),
+    if thread.phase is Phase.DOWN:
+        return (behaviour.release.name, behaviour.upgrade_from)
+    state = thread.streams.state  # what the program does not say already
+    return (
+        behaviour.release.name,
+        behaviour.upgrade_from,
+        (state.used_version, state.pinned, state.next_rebalance_ms),
+        (state.rebalancing, state.refusal is None),
+        (_PHASES[thread.phase], thread.leads, thread.generation == group.generation),
         (thread.rejoin_needed, thread.rejoin_after, thread.followup_remembered),
         thread.led_supported,
         (bool(thread.member_id), evidence.processes_in_group(thread.name)),
         thread.member_id in evidence.cached,
-    )
-    return Part(facts, (_partitions(thread.owned), _tasks(held.active), _tasks(held.standby)))
-
-
-def _version_state(state: MemberState) -> Hashable:
-    """What the program does not say already."""
-    return (
-        (state.used_version, state.pinned, state.next_rebalance_ms),
-        (state.rebalancing, state.refusal is None),
     )
 
 

@@ -5,7 +5,6 @@ the first that breaks a rule is reached by a shortest runbook. That number follo
 operator is, which is part of a state: what happens by itself leads to states of the same number.
 """
 
-import gc
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +28,9 @@ from system_tests.explore.issues import Finding
 from system_tests.explore.key import Key
 from system_tests.explore.liveness import endless, way_round
 from system_tests.explore.moves import OPERATOR, Move, group_moves
-from system_tests.explore.workers import Workers, can_fork
-from system_tests.sim import Broken, Happening, Plan
+from system_tests.explore.workers import Workers
+from system_tests.processes import can_fork
+from system_tests.sim import Broken, Happening, Plan, rare_garbage
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000
@@ -303,10 +303,6 @@ def explore(
     Raises:
         WorkerLostError: a process of the search ended early.
     """
-    thresholds = gc.get_threshold()
-    gc.set_threshold(_GARBAGE, *thresholds[1:])  # worlds are let go of by hand
-    try:
+    with rare_garbage(_GARBAGE):  # worlds are let go of by hand
         search = Search(plan, bounds, issue=issue, wanted=wanted, workers=workers)
         return search.run(is_out_of_time)
-    finally:
-        gc.set_threshold(*thresholds)

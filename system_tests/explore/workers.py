@@ -7,11 +7,10 @@ in which one process alone would meet them, so that states, findings and ways to
 for any number of processes.
 """
 
-import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_all_start_methods, get_context
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any
@@ -28,11 +27,6 @@ _END_S = 5.0
 
 class WorkerLostError(RuntimeError):
     """A process of a search ended early; the message says which, and what to do."""
-
-
-def can_fork() -> bool:
-    """Whether this process may be forked: the platform can, and no other thread holds a lock."""
-    return "fork" in get_all_start_methods() and threading.active_count() == 1
 
 
 class Workers:
