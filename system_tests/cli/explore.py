@@ -1,16 +1,32 @@
 """``rolling-bounce explore``: options in, findings out, exit status."""
 
 import json
+import os
 import sys
 import time
 from typing import Any
 
 import click
 
-from assignor.cli import Command, format_option, timeout_option
+from assignor.cli import Command, format_option, timeout_option, workers_option
 from probing import ReleaseError
-from system_tests.cli.options import EXIT_BAD, group_options, partitions_option, refuse
-from system_tests.explore import ISSUES, Bounds, document, explore, lines_of, place, wanted
+from system_tests.cli.options import (
+    EXIT_BAD,
+    EXIT_SURROUNDINGS,
+    group_options,
+    partitions_option,
+    refuse,
+)
+from system_tests.explore import (
+    ISSUES,
+    Bounds,
+    WorkerLostError,
+    document,
+    explore,
+    lines_of,
+    place,
+    wanted,
+)
 from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
 
 _NOTES = """
@@ -69,6 +85,7 @@ _BOUNDS = Bounds()
     help="Look for this one alone, and stop when it is found: "
     f"{', '.join(issue.id for issue in ISSUES)}.",
 )
+@workers_option
 @format_option()
 def explore_command(**given: Any) -> None:
     """Try every order in which a small group can be bounced, and say which rule can be broken.
@@ -95,9 +112,17 @@ def explore_command(**given: Any) -> None:
     )
     issue, seconds = given["issue"], given["timeout"]
     until = float("inf") if seconds is None else time.monotonic() + seconds
-    explored = explore(plan, bounds, issue=issue, is_out_of_time=lambda: time.monotonic() > until)
-    found = wanted(explored, issue)
-    placed = place(plan, bounds, found, is_out_of_time=lambda: time.monotonic() > until)
+    workers = given["workers"] or os.cpu_count() or 1
+
+    def is_late() -> bool:
+        return time.monotonic() > until
+
+    try:
+        explored = explore(plan, bounds, issue=issue, workers=workers, is_out_of_time=is_late)
+        found = wanted(explored, issue)
+        placed = place(plan, bounds, found, workers=workers, is_out_of_time=is_late)
+    except WorkerLostError as error:
+        refuse(str(error), EXIT_SURROUNDINGS)
     if given["form"] == "json":
         click.echo(json.dumps(document(plan, bounds, explored, placed), indent=2))
     else:

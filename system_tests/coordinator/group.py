@@ -111,7 +111,8 @@ class Group:
         other.member_by_instance = self.member_by_instance.copy()
         other.pending_deadline_by_id = self.pending_deadline_by_id.copy()
         other.unsynced = self.unsynced.copy()
-        other.offer_count = self.offer_count.copy()
+        other.offer_count = Counter.__new__(Counter)  # its own copy() counts everything again
+        dict.update(other.offer_count, self.offer_count)
         other.offsets = self.offsets.copy()
         return other
 

@@ -1,9 +1,11 @@
 """Every order in which a small group can be bounced, instead of one that was drawn."""
 
+from system_tests.explore.expansion import Bounds
 from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
 from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
 from system_tests.explore.report import document, lines_of, runbook, wanted
-from system_tests.explore.search import Bounds, Explored, Found, explore
+from system_tests.explore.search import Explored, Found, explore
+from system_tests.explore.workers import WorkerLostError
 
 __all__ = [
     "ISSUES",
@@ -14,6 +16,7 @@ __all__ = [
     "Issue",
     "Placed",
     "Presence",
+    "WorkerLostError",
     "document",
     "explore",
     "explore_alone",

@@ -12,9 +12,13 @@ their own, and for each partition in which of their sets it is. A tie that an as
 process id or by number of partition is so broken in one way only.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import groupby, permutations, product
+from marshal import dumps
+from numbers import Integral
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,18 +30,21 @@ from encoding import (
     decode_assignment,
     decode_subscription,
 )
-from probing import MemberState
 from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
 from system_tests.explore.moves import Progress
 from system_tests.explore.world import StillWorld
-from system_tests.sim import Evidence
-from system_tests.sim.world import StreamThread, read_assignment, read_subscription
+from system_tests.sim import Evidence, Pending
+from system_tests.sim.world import Phase, StreamThread, read_assignment, read_subscription
 
 Numbers = frozenset[int]
 _PARTITION = itemgetter(1)  # of a task or a topic partition alike
-_SHORT: dict[Hashable, int] = {}
-"""Facts that were met, each with a number to stand for it: hashing them again would be slow."""
-Key = tuple[Hashable, ...]
+_FIRST = itemgetter(0)
+_PHASES = {phase: phase.value for phase in Phase}
+_NONE_HANDED_OUT = ("handed out",)
+_DIGEST_BYTES = 16
+_MARSHAL_VERSION = 2  # later versions write the same value in more than one way
+Key = bytes
+"""A digest of a state: the same in every process and in every run."""
 
 
 class Part(NamedTuple):
@@ -48,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Keys:
-    """Makes the keys of one search; equal parts are kept once, so that keys are short."""
+    """Makes the keys of one search; the digests of parts are kept, since few are ever new."""
 
     def __init__(self, *, symmetric: bool = True) -> None:
         """Begin.
@@ -57,7 +64,7 @@ class Keys:
             symmetric: take states for the same that differ by letters and numbers only.
         """
         self._symmetric = symmetric
-        self._ids: dict[Hashable, int] = {}
+        self._digests: dict[Hashable, bytes] = {}
 
     def key_of(self, world: StillWorld, evidence: Evidence, progress: Progress) -> Key:
         """Return a value that is equal for equal states."""
@@ -71,34 +78,62 @@ class Keys:
             progress.crashes,
             progress.is_forced,
         )
-        parts: list[tuple[int, tuple[Numbers, ...]]] = []
+        found = _Found(world, group)
+        parts: list[tuple[bytes, list[Numbers]]] = []
         for process in range(world.setup.processes):
-            part = _process(world, evidence, progress, process)
-            shape = (part.facts, *map(len, part.sets))
-            parts.append((self._ids.setdefault(shape, len(self._ids)), part.sets))
-        whole = self._ids.setdefault(state, len(self._ids))
+            facts, sets = _process(world, evidence, progress, process, found)
+            parts.append((self._digest((facts, *map(len, sets))), sets))
+        whole = self._digest(state)
         if not self._symmetric:
-            return (whole, *parts)
-        parts.sort(key=lambda part: part[0])
-        ids = tuple(part[0] for part in parts)
-        return (whole, ids, min(map(_profiles, _orders(parts))))
+            numbers = tuple(tuple(tuple(sorted(one)) for one in sets) for _, sets in parts)
+            return _key(whole, parts, numbers)
+        parts.sort(key=_FIRST)
+        if len({digest for digest, _ in parts}) == len(parts):
+            return _key(whole, parts, _profiles([sets for _, sets in parts]))
+        return _key(whole, parts, min(map(_profiles, _orders(parts))))
+
+    def _digest(self, value: Hashable) -> bytes:
+        digest = self._digests.get(value)
+        if digest is None:
+            digest = self._digests[value] = _digest_of(value)
+        return digest
 
 
-def _orders(parts: list[tuple[int, tuple[Numbers, ...]]]) -> Iterable[list[tuple[Numbers, ...]]]:
-    """Every order of the parts' sets that keeps the order of their ids."""
-    groups = [[sets for _, sets in same] for _, same in groupby(parts, key=lambda part: part[0])]
+def _key(
+    whole: bytes, parts: Iterable[tuple[bytes, list[Numbers]]], numbers: tuple[Any, ...]
+) -> Key:
+    content = b"".join((whole, *map(_FIRST, parts), dumps(numbers, _MARSHAL_VERSION)))
+    return blake2b(content, digest_size=_DIGEST_BYTES).digest()
+
+
+def _digest_of(value: Hashable) -> bytes:
+    return blake2b(_plain(value).encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def _plain(value: object) -> str:
+    """A text that is the same for equal values, whatever their types are called."""
+    if isinstance(value, tuple):
+        return f"({','.join(map(_plain, value))})"
+    if isinstance(value, Integral):
+        return str(int(value))
+    return repr(str(value)) if isinstance(value, str) else repr(value)
+
+
+def _orders(parts: list[tuple[bytes, list[Numbers]]]) -> Iterator[list[list[Numbers]]]:
+    """Every order of the parts' sets that keeps the order of their digests."""
+    groups = [[sets for _, sets in same] for _, same in groupby(parts, key=_FIRST)]
     for chosen in product(*map(permutations, groups)):
         yield [sets for same in chosen for sets in same]
 
 
-def _profiles(parts: list[tuple[Numbers, ...]]) -> tuple[int, ...]:
+def _profiles(parts: Iterable[list[Numbers]]) -> tuple[int, ...]:
     """For each partition a number whose bits say in which sets it is; the numbers ascend."""
-    bits: dict[int, int] = {}
+    bits: defaultdict[int, int] = defaultdict(int)
     bit = 1
     for sets in parts:
         for numbers in sets:
             for number in numbers:
-                bits[number] = bits.get(number, 0) | bit
+                bits[number] += bit
             bit <<= 1
     return tuple(sorted(bits.values()))
 
@@ -131,7 +166,7 @@ def said(metadata: bytes) -> Part:
 def answered(data: bytes) -> Part:
     """What an answer says, without its routing view."""
     if not data:
-        return Part(-1, ())
+        return Part(b"", ())
     partitions, user_data = read_assignment(data)
     numbers = _partitions(partitions)
     try:
@@ -149,86 +184,100 @@ def answered(data: bytes) -> Part:
     )
 
 
-def _process(world: StillWorld, evidence: Evidence, progress: Progress, process: int) -> Part:
+class _Found:
+    """What belongs to each lane, found in one look at the group and at what is on its way."""
+
+    def __init__(self, world: StillWorld, group: Group) -> None:
+        self.group, names = group, world.names
+        self.members: dict[str, list[Member]] = {}
+        for member in group.members.values():
+            self.members.setdefault(names[member.member_id], []).append(member)
+        self.handed_out: dict[str, list[str]] = {}
+        for member_id in group.pending_deadline_by_id:
+            self.handed_out.setdefault(names[member_id], []).append(member_id)
+        self.on_the_way: dict[int, list[Pending]] = {}
+        for pending in world.scheduler.pending():
+            self.on_the_way.setdefault(pending.target, []).append(pending)
+        self.answers: dict[str, list[Part]] = {}
+        for pending in world.scheduler.unordered():
+            if pending.kind == "request" and isinstance(pending.data[0], SyncGroup):
+                for member_id, data in pending.data[0].assignments.items():
+                    self.answers.setdefault(names[member_id], []).append(answered(data))
+
+
+def _process(
+    world: StillWorld, evidence: Evidence, progress: Progress, process: int, found: _Found
+) -> tuple[tuple[Hashable, ...], list[Numbers]]:
+    """The facts of a process, and the sets of partitions in them; both in a fixed order."""
     disk = world.disks[process]
     facts: list[Hashable] = [
         (progress.stages[process], process in progress.stopped, process in progress.crashed)
     ]
     sets = [_tasks(disk.at_rest), _tasks(disk.open_copies)]
-    for thread in world.threads:
-        if thread.process == process:
-            for part in (
-                _thread(world, evidence, thread),
-                _on_the_way(world, thread),
-                *_members(world, thread),
-            ):
-                facts.append(part.facts)
-                sets += part.sets
-    return Part(tuple(facts), tuple(sets))
+    group, threads = found.group, world.setup.threads
+    for thread in world.threads[process * threads : (process + 1) * threads]:
+        name = thread.name
+        facts.append(_thread(group, evidence, thread))
+        if thread.phase is not Phase.DOWN:
+            held = thread.streams.held
+            sets += (_partitions(thread.owned), _tasks(held.active), _tasks(held.standby))
+        pending = found.on_the_way.get(thread.index)
+        if pending is None:
+            facts.append(())
+        else:
+            part = _on_the_way(world, group, pending)
+            facts.append(part.facts)
+            sets += part.sets
+        for member in found.members.get(name, ()):
+            offered, given = said(member.protocols[0].metadata), answered(member.assignment)
+            facts += (_member(group, member, thread), offered.facts, given.facts)
+            sets += offered.sets
+            sets += given.sets
+        handed_out = found.handed_out.get(name)
+        if handed_out is None:
+            facts.append(_NONE_HANDED_OUT)
+        else:
+            facts.append(("handed out", *(i == thread.member_id for i in handed_out)))
+        for given in found.answers.get(name, ()):
+            facts.append(given.facts)
+            sets += given.sets
+    return tuple(facts), sets
 
 
-def _thread(world: StillWorld, evidence: Evidence, thread: StreamThread) -> Part:
+def _thread(group: Group, evidence: Evidence, thread: StreamThread) -> tuple[Hashable, ...]:
     behaviour = thread.behaviour
-    program = (behaviour.release.name, behaviour.upgrade_from)
-    if not thread.is_up:
-        return Part(program, ())
-    held = thread.streams.held
-    facts = (
-        program,
-        _version_state(thread.streams.state),
-        (thread.phase.value, thread.leads, thread.generation == world.group.generation),
+    if thread.phase is Phase.DOWN:
+        return (behaviour.release.name, behaviour.upgrade_from)
+    state = thread.streams.state  # what the program does not say already
+    return (
+        behaviour.release.name,
+        behaviour.upgrade_from,
+        (state.used_version, state.pinned, state.next_rebalance_ms),
+        (state.rebalancing, state.refusal is None),
+        (_PHASES[thread.phase], thread.leads, thread.generation == group.generation),
         (thread.rejoin_needed, thread.rejoin_after),
         thread.led_supported,
         (bool(thread.member_id), evidence.processes_in_group(thread.name)),
         thread.member_id in evidence.cached,
     )
-    return Part(facts, (_partitions(thread.owned), _tasks(held.active), _tasks(held.standby)))
 
 
-def _version_state(state: MemberState) -> Hashable:
-    """What the program does not say already."""
-    return (
-        (state.used_version, state.pinned, state.next_rebalance_ms),
-        (state.rebalancing, state.refusal is None),
-    )
-
-
-def _members(world: StillWorld, thread: StreamThread) -> Iterable[Part]:
-    """The present member of a thread and its former ones, as the coordinator has them."""
-    group, names = world.group, world.names
-    for member in group.members.values():
-        if names[member.member_id] == thread.name:
-            yield _member(group, member, thread)
-            yield said(member.protocols[0].metadata)
-            yield answered(member.assignment)
-    handed_out = [i for i in group.pending_deadline_by_id if names[i] == thread.name]
-    yield Part(("handed out", *(i == thread.member_id for i in handed_out)), ())
-    for pending in world.scheduler.unordered():
-        if pending.kind == "request" and isinstance(pending.data[0], SyncGroup):
-            for member_id, data in pending.data[0].assignments.items():
-                if names[member_id] == thread.name:
-                    yield answered(data)
-
-
-def _member(group: Group, member: Member, thread: StreamThread) -> Part:
+def _member(group: Group, member: Member, thread: StreamThread) -> Hashable:
+    """A present or former member of a thread, as the coordinator has it."""
     token: Any = member.join_token or member.sync_token
-    facts = (
+    return (
         member.member_id == thread.member_id,
         member.member_id == group.leader_id,
         (member.is_new, member.member_id in group.unsynced),
         (member.join_token is not None, member.sync_token is not None),
         token is not None and token[1:3] == (thread.life, thread.request),
     )
-    return Part(facts, ())
 
 
-def _on_the_way(world: StillWorld, thread: StreamThread) -> Part:
+def _on_the_way(world: StillWorld, group: Group, found: Iterable[Pending]) -> Part:
     facts: list[Hashable] = []
     sets: list[Numbers] = []
-    group = world.group
-    for pending in world.scheduler.pending():
-        if pending.target != thread.index:
-            continue
+    for pending in found:
         if pending.kind != "request":
             is_due = pending.due_ms <= world.now_ms
             facts.append((pending.kind, is_due, pending.data[2:3]))
@@ -248,8 +297,10 @@ def _on_the_way(world: StillWorld, thread: StreamThread) -> Part:
     return Part(tuple(facts), tuple(sets))
 
 
-def _short(facts: Hashable) -> int:
-    return _SHORT.setdefault(facts, len(_SHORT))
+@lru_cache(maxsize=65_536)
+def _short(facts: Hashable) -> bytes:
+    """A digest to stand for facts: hashing them again and again would be slow."""
+    return _digest_of(facts)
 
 
 def _tasks(tasks: Mapping[TaskId, object]) -> Numbers:

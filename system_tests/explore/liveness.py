@@ -1,7 +1,7 @@
 """Runs that never end: cycles of moves that happen by themselves, in a graph of states."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from system_tests.explore.moves import Move, Progress
 from system_tests.explore.world import StillWorld
@@ -18,7 +18,7 @@ from system_tests.sim import (
 Edges = Sequence[tuple[Move, int]]
 
 
-def endless(successors: Sequence[Edges]) -> list[list[int]]:
+def endless(successors: Sequence[Edges], *, among: Iterable[int] | None = None) -> list[list[int]]:
     """Return the sets of states that a group may wander in for ever, the first met first.
 
     A set counts if it is fair: no kind of thing is possible in all of its states and never done in
@@ -26,9 +26,10 @@ def endless(successors: Sequence[Edges]) -> list[list[int]]:
 
     Args:
         successors: state -> moves that happen by themselves, and the states that they lead to.
+        among: start from these states only; all by default.
     """
     found: list[list[int]] = []
-    for members in _components(successors):
+    for members in _components(successors, range(len(successors)) if among is None else among):
         inside = set(members)
         moves = [(m, t) for state in members for m, t in successors[state] if t in inside]
         if not moves:
@@ -60,14 +61,14 @@ def way_round(successors: Sequence[Edges], members: Sequence[int]) -> list[int]:
     return [start]
 
 
-def _components(successors: Sequence[Edges]) -> list[list[int]]:
+def _components(successors: Sequence[Edges], roots: Iterable[int]) -> list[list[int]]:
     """Strongly connected components (Tarjan), without recursion."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
     found: list[list[int]] = []
-    for root in range(len(successors)):
+    for root in roots:
         if root in order:
             continue
         work = [(root, 0)]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from system_tests.explore.search import Bounds, Explored, Found, explore
+from system_tests.explore.expansion import Bounds
+from system_tests.explore.search import Explored, Found, explore
 from system_tests.sim import BounceOptions, Plan, plan_bounce
 
 _ENOUGH_MEMBERS = 3
@@ -49,6 +50,7 @@ def place(
     bounds: Bounds,
     findings: Iterable[Found],
     *,
+    workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Placed, ...]:
     """Return where each finding is present; the worst first, otherwise in the given order.
@@ -57,6 +59,7 @@ def place(
         plan: of the upgrade.
         bounds: of its search, and of the two more, each of which ends once it has met all findings.
         findings: of the search of the upgrade; without any, nothing is searched.
+        workers: processes of each search.
         is_out_of_time: asked before each state; True ends a search where it is.
     """
     given = tuple(findings)
@@ -65,7 +68,9 @@ def place(
     wanted = frozenset(kind_of(one) for one in given)
 
     def search(release: str) -> Explored:
-        return explore_alone(release, bounds, wanted=wanted, is_out_of_time=is_out_of_time)
+        return explore_alone(
+            release, bounds, wanted=wanted, workers=workers, is_out_of_time=is_out_of_time
+        )
 
     # The old release first: what it does alone is found soon, and then there is time for the new.
     in_old = search(plan.old)
@@ -77,6 +82,7 @@ def explore_alone(
     bounds: Bounds,
     *,
     wanted: frozenset[tuple[str, str | None]] = frozenset(),
+    workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
 ) -> Explored:
     """Return what a group does in which one release is restarted member by member.
@@ -88,16 +94,19 @@ def explore_alone(
         release: of every member, before and after.
         bounds: of the search.
         wanted: look for these alone; all by default.
+        workers: processes of each search.
         is_out_of_time: asked before each state; True ends the search where it is.
     """
     plan = _restart(release, bounds)
-    found = explore(plan, bounds, wanted=wanted, is_out_of_time=is_out_of_time)
+    found = explore(plan, bounds, wanted=wanted, workers=workers, is_out_of_time=is_out_of_time)
     missing = wanted - frozenset(map(kind_of, found.found))
     if bounds.members >= _ENOUGH_MEMBERS or (wanted and not missing):
         return found
     partitions = bounds.partitions * _ENOUGH_MEMBERS // bounds.members
     wider = replace(bounds, members=_ENOUGH_MEMBERS, partitions=partitions, crashes=0)
-    among_three = explore(plan, wider, wanted=missing, is_out_of_time=is_out_of_time)
+    among_three = explore(
+        plan, wider, wanted=missing, workers=workers, is_out_of_time=is_out_of_time
+    )
     return replace(
         found,
         stopped=found.stopped or among_three.stopped,

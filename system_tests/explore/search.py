@@ -1,66 +1,40 @@
 """The search: every state that can be reached, with as few operator actions as possible.
 
 States are visited by the number of operator actions (a crash counts as one) on the way to them; so
-the first that breaks a rule is reached by a shortest runbook. A state is kept as a world that can
-be copied, and forgotten for its key once it has been expanded.
+the first that breaks a rule is reached by a shortest runbook. That number follows from how far the
+operator is, which is part of a state: what happens by itself leads to states of the same number.
 """
 
-import gc
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from system_tests.explore.issues import Finding, issue_of
-from system_tests.explore.key import Key, Keys
-from system_tests.explore.liveness import endless, judge, way_round
-from system_tests.explore.moves import (
-    OPERATOR,
-    Move,
-    Progress,
-    act,
-    group_moves,
-    happen,
-    operator_moves,
-    send_at_once,
+from system_tests.explore.expansion import (
+    Bounds,
+    Expanded,
+    Expander,
+    Kind,
+    Node,
+    Outcome,
+    Step,
+    first_node,
+    judged,
+    kind_of,
+    replay,
+    steps,
+    take,
 )
-from system_tests.explore.world import StillWorld, still_setup
-from system_tests.sim import Answered, Broken, Evidence, Happening, Plan, check_step
+from system_tests.explore.issues import Finding
+from system_tests.explore.key import Key
+from system_tests.explore.liveness import endless, way_round
+from system_tests.explore.moves import OPERATOR, Move, group_moves
+from system_tests.explore.workers import Workers
+from system_tests.processes import can_fork
+from system_tests.sim import Broken, Happening, Plan, rare_garbage
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """What is explored.
-
-    Attributes:
-        members, threads, static, partitions: of the group.
-        crashes: how many may strike, anywhere.
-        max_states: give up, and say so, beyond it.
-        more_states: once something was found, look at so many states more for other rules.
-        symmetric, reduced: merge states and orders that nobody could tell apart.
-    """
-
-    members: int = 3
-    threads: int = 1
-    static: bool = False
-    partitions: int = 6
-    crashes: int = 1
-    max_states: int = 200_000
-    more_states: int = 60_000
-    symmetric: bool = True
-    reduced: bool = True
-
-
-class Node(NamedTuple):
-    """A state on the frontier; `recent` is what happened from the last answer of a leader on."""
-
-    world: StillWorld
-    evidence: Evidence
-    progress: Progress
-    recent: tuple[Happening, ...] = ()
+_WORTH_WORKERS = 400  # states that wait; most small searches never have so many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,66 +72,6 @@ class Explored:
         return self.stopped is None
 
 
-def first_node(plan: Plan, bounds: Bounds) -> Node:
-    """A group that runs the old release and has come to rest."""
-    setup = still_setup(
-        processes=bounds.members,
-        threads=bounds.threads,
-        static=bounds.static,
-        partitions=bounds.partitions,
-    )
-    world = StillWorld(setup)
-    for process in range(bounds.members):
-        world.start(process, plan.old)
-        world.settle_threads()
-    while moves := group_moves(world, reduced=False):
-        happen(world, moves[0])
-        world.settle_threads()
-    evidence = Evidence(partitions=frozenset(world.task_of))
-    for happening in world.trace:
-        evidence.add(happening)
-    world.trace.clear()
-    return Node(world, evidence, Progress(stages=(0,) * bounds.members, crashes=bounds.crashes))
-
-
-class Step(NamedTuple):
-    """What a move leads to, what happened in it, and which rules it broke."""
-
-    move: Move
-    node: Node
-    trace: tuple[Happening, ...]
-    found: tuple[Finding, ...]
-
-
-def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
-    """Take one move from a state, which stays as it is."""
-    world, evidence, progress = node.world.copy(), node.evidence.copy(), node.progress
-    world.next_leaders = (move.leader,) if move.leader else ()
-    if move.kind in OPERATOR:
-        progress = act(world, progress, plan, move)
-    else:
-        happen(world, move)
-    world.settle_threads()
-    if reduced:
-        send_at_once(world, move)
-    trace = tuple(world.trace)
-    world.trace.clear()
-    found: list[Finding] = []
-    recent = node.recent
-    for one in trace:
-        recent = (one,) if isinstance(one, Answered) else (*recent, one)
-        found += [Finding(broken=b, recent=recent) for b in check_step(evidence, one)]
-    return Step(move, Node(world, evidence, progress, recent), trace, tuple(found))
-
-
-def steps(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> list[Step]:
-    """Take one move, once for each leader that the coordinator may take in it."""
-    first = take(node, plan, move, reduced=reduced)
-    asked = first.node.world.asked if not move.leader else ()
-    led = (move._replace(leader=name) for name in dict.fromkeys(asked) if name != asked[0])
-    return [first, *(take(node, plan, one, reduced=reduced) for one in led)]
-
-
 class Search:
     """One search while it runs."""
 
@@ -167,7 +81,8 @@ class Search:
         bounds: Bounds,
         *,
         issue: str | None = None,
-        wanted: frozenset[tuple[str, str | None]] = frozenset(),
+        wanted: frozenset[Kind] = frozenset(),
+        workers: int = 1,
     ) -> None:
         """Begin where the group has come to rest.
 
@@ -176,35 +91,48 @@ class Search:
             bounds: how far to look.
             issue: stop as soon as this one is found.
             wanted: stop as soon as all of these rules, each with its issue, are found.
+            workers: processes.
         """
         self.plan, self.bounds, self.issue, self.wanted = plan, bounds, issue, wanted
-        self.keys = Keys(symmetric=bounds.symmetric)
-        self.transitions = 0
-        self.known: dict[Key, int] = {}
-        self.parents: list[tuple[int, Move] | None] = []
-        self.successors: list[tuple[tuple[Move, int], ...]] = []
-        self.found: dict[tuple[str, str | None], Found] = {}
-        self.found_at = bounds.max_states  # states known when something was found first
-        self.now: deque[tuple[int, Node]] = deque()
-        self.later: deque[tuple[int, Node]] = deque()
-        self.walked: set[int] = set()
+        self.count = workers
         self.first = first_node(plan, bounds)
-        self._reach(self.first, None, self.now)
+        self.here = Expander(plan, bounds, self.first)
+        self.keys = self.here.keys
+        self.workers: Workers | None = None
+        self.transitions = 0
+        self.known: dict[Key, int] = {self.here.first: 0}
+        self.parents: list[tuple[int, Move] | None] = [None]
+        self.successors: list[tuple[tuple[Move, int], ...]] = [()]
+        self.found: dict[Kind, Found] = {}
+        self.found_at = bounds.max_states  # states known when something was found first
+        self.now: deque[tuple[int, Key]] = deque([(0, self.here.first)])
+        self.later: deque[tuple[int, Key]] = deque()
+        self.expanded: list[int] = []  # states whose cycles were not looked for
+        self.cycles: list[list[int]] = []  # that were not walked
+        self.walked: set[int] = set()
 
     def run(self, is_out_of_time: Callable[[], bool]) -> Explored:
-        """Visit every state within the bounds."""
+        """Visit every state within the bounds.
+
+        Raises:
+            WorkerLostError: a process of the search ended early.
+        """
         stopped = None
-        while self.now or self.later:
-            if stopped := self._why_stop(is_out_of_time):
-                break
-            if not self.now:
-                self._find_cycles()  # whatever is added later takes one more action of an operator
-                self.now, self.later = self.later, self.now
-                continue
-            state, node = self.now.popleft()
-            self.successors[state] = tuple(self._expand(state, node))
-            if state:
-                node.world.release()
+        try:
+            while self.now or self.later:
+                if stopped := self._why_stop(is_out_of_time):
+                    break
+                if not self.now:
+                    self._find_cycles()  # whatever is added later takes one more action
+                    self.now, self.later = self.later, self.now
+                    self._queue(*self.now)
+                    continue
+                self._start_workers()
+                state, key = self.now.popleft()
+                self._take_in(state, self._expand(state, key))
+        finally:
+            if self.workers:
+                self.workers.close()
         if not self._is_enough():
             self._find_cycles()
         return Explored(
@@ -230,48 +158,89 @@ class Search:
             return self.wanted <= self.found.keys()
         return self.issue is not None and any(issue == self.issue for _, issue in self.found)
 
-    def _expand(self, state: int, node: Node) -> Iterator[tuple[Move, int]]:
-        """Take every move from a state; yields those that happen by themselves."""
-        world, plan = node.world, self.plan
-        moves = group_moves(world, reduced=self.bounds.reduced)
-        rests = not moves and world.is_at_rest()
-        if not moves:
-            for broken in judge(world, node.evidence, node.progress, plan, rests=rests):
-                self._find(Finding(broken=broken, recent=node.recent), state)
-        for move in moves + operator_moves(world, node.progress, plan, rests=rests):
-            is_action = move.kind in OPERATOR
-            for step in steps(node, plan, move, reduced=self.bounds.reduced):
-                self.transitions += 1
-                for finding in step.found:
-                    self._find(finding, state, step.move)
-                if step.found:
-                    continue  # what comes after a broken rule proves nothing
-                frontier = self.later if is_action else self.now
-                reached = self._reach(step.node, (state, step.move), frontier)
-                if not is_action:
-                    yield step.move, reached
+    def _start_workers(self) -> None:
+        """Share the work once there is enough of it."""
+        if self.workers or self.count <= 1:
+            return
+        if len(self.now) + len(self.later) >= _WORTH_WORKERS and can_fork():
+            self.workers = Workers(
+                self.here, [key for _, key in (*self.now, *self.later)], self.count
+            )
+            self.here.keep(set())
+            self.here.seen.clear()
+            self._queue(*self.now)
 
-    def _reach(
-        self, node: Node, parent: tuple[int, Move] | None, frontier: deque[tuple[int, Node]]
-    ) -> int:
-        key = self.keys.key_of(node.world, node.evidence, node.progress)
-        state = self.known.setdefault(key, len(self.known))
-        if state == len(self.parents):
-            self.parents.append(parent)
+    def _queue(self, *states: tuple[int, Key]) -> None:
+        if self.workers:
+            for _, key in states:
+                self.workers.queue(key)
+
+    def _expand(self, state: int, key: Key) -> Expanded:
+        """What a state leads to."""
+        expanded = self.workers.expand(key) if self.workers else self.here.expand(key)
+        if expanded is None:  # what failed in a worker fails here as well, and can be seen
+            again = Expander(self.plan, self.bounds, self._node(state))
+            expanded = again.expand(again.first)
+        return expanded
+
+    def _take_in(self, state: int, expanded: Expanded) -> None:
+        """Number the states that were reached, and note what was broken."""
+        self.expanded.append(state)
+        for kind in expanded.kinds:
+            self._find(kind, state)
+        by_themselves: list[tuple[Move, int]] = []
+        for outcome in expanded.outcomes:
+            self.transitions += 1
+            for kind in outcome.kinds:
+                self._find(kind, state, outcome.move)
+            if not outcome.kinds:
+                reached = self._reach(state, outcome)
+                if outcome.move.kind not in OPERATOR:
+                    by_themselves.append((outcome.move, reached))
+        self.successors[state] = tuple(by_themselves)
+
+    def _reach(self, state: int, outcome: Outcome) -> int:
+        """Return the number of the state that was reached."""
+        key, move = outcome.key, outcome.move
+        reached = self.known.setdefault(key, len(self.known))
+        if reached == len(self.parents):
+            self.parents.append((state, move))
             self.successors.append(())
-            frontier.append((state, node))
-        else:
-            node.world.release()
-        return state
+            is_action = move.kind in OPERATOR
+            (self.later if is_action else self.now).append((reached, key))
+            if self.workers:
+                self.workers.claim(key)
+                if not is_action:
+                    self.workers.queue(key)
+        elif outcome.is_held and self.workers:
+            self.workers.drop(key)
+        return reached
 
-    def _find(
+    def _find(self, kind: Kind, state: int, *moves: Move) -> None:
+        """Note a finding, unless there is one of its kind, and see again what happened."""
+        if kind in self.found:
+            return
+        self.found_at = min(self.found_at, len(self.known))
+        node = self._node(state)
+        if moves:
+            findings = take(node, self.plan, moves[0], reduced=self.bounds.reduced).found
+        else:
+            findings = tuple(judged(node, self.plan, rests=node.world.is_at_rest()))
+        self._add(next(one for one in findings if kind_of(one) == kind), state, *moves)
+
+    def _add(
         self, finding: Finding, state: int, *moves: Move, around: tuple[Move, ...] = ()
     ) -> None:
-        rule, issue = finding.broken.rule, issue_of(finding)
-        if (rule, issue) not in self.found:
+        kind = kind_of(finding)
+        if kind not in self.found:
             self.found_at = min(self.found_at, len(self.known))
             way = (*self._path(state), *moves)
-            self.found[rule, issue] = Found(finding=finding, issue=issue, moves=way, around=around)
+            self.found[kind] = Found(finding=finding, issue=kind[1], moves=way, around=around)
+
+    def _node(self, state: int) -> Node:
+        """The state once more, by the way on which it was met first."""
+        taken = replay(self.first, self.plan, self._path(state), reduced=self.bounds.reduced)
+        return taken[-1].node if taken else self.first
 
     def _path(self, state: int) -> list[Move]:
         moves: list[Move] = []
@@ -282,13 +251,14 @@ class Search:
 
     def _find_cycles(self) -> None:
         """Look for runs that never end, and walk each kind once to see what happens in it."""
-        cycles = [c for c in endless(self.successors) if not self.walked.intersection(c)]
+        new = endless(self.successors, among=self.expanded)
+        self.expanded = []
+        cycles = sorted(c for c in self.cycles + new if not self.walked.intersection(c))
+        self.cycles = cycles[_WALKED_CYCLES:]
         for members in cycles[:_WALKED_CYCLES]:
             self.walked.update(members)
             way = way_round(self.successors, members)
-            path = self._path(members[0])
-            taken = replay(self.first, self.plan, path, reduced=self.bounds.reduced)
-            node = taken[-1].node if taken else self.first
+            node = self._node(members[0])
             around: list[Move] = []
             trace: list[Happening] = []
             for state in way[1:]:
@@ -299,15 +269,14 @@ class Search:
             why = f"after {len(around)} steps it is where it was, and so on for ever"
             broken = Broken(rule="settles", at_ms=0, sentence=f"the group never settles: {why}")
             finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
-            self._find(finding, members[0], around=tuple(around))
+            self._add(finding, members[0], around=tuple(around))
 
     def _step_to(self, node: Node, state: int) -> Step:
         """The step to a state; its letters may be others than when the state was first met."""
         for move in group_moves(node.world, reduced=self.bounds.reduced):
             for step in steps(node, self.plan, move, reduced=self.bounds.reduced):
                 after = step.node
-                key = self.keys.key_of(after.world, after.evidence, after.progress)
-                if not step.found and self.known.get(key) == state:
+                if not step.found and self.known.get(self.here.key_of(after)) == state:
                     return step
         raise LookupError(f"state {state} cannot be reached again; its key leaves something out")
 
@@ -317,7 +286,8 @@ def explore(
     bounds: Bounds,
     *,
     issue: str | None = None,
-    wanted: frozenset[tuple[str, str | None]] = frozenset(),
+    wanted: frozenset[Kind] = frozenset(),
+    workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
 ) -> Explored:
     """Visit every state that can be reached within the bounds.
@@ -327,21 +297,12 @@ def explore(
         bounds: how far to look.
         issue: look for this one alone.
         wanted: look for these rules, each with its issue, alone; () looks for all.
+        workers: processes; what is found does not depend on their number.
         is_out_of_time: asked before each state; True ends the search where it is.
+
+    Raises:
+        WorkerLostError: a process of the search ended early.
     """
-    thresholds = gc.get_threshold()
-    gc.set_threshold(_GARBAGE, *thresholds[1:])  # worlds are let go of by hand
-    try:
-        return Search(plan, bounds, issue=issue, wanted=wanted).run(is_out_of_time)
-    finally:
-        gc.set_threshold(*thresholds)
-
-
-def replay(first: Node, plan: Plan, moves: Iterable[Move], *, reduced: bool = True) -> list[Step]:
-    """Take the moves of a finding again, one after the other."""
-    taken: list[Step] = []
-    node = first
-    for move in moves:
-        taken.append(take(node, plan, move, reduced=reduced))
-        node = taken[-1].node
-    return taken
+    with rare_garbage(_GARBAGE):  # worlds are let go of by hand
+        search = Search(plan, bounds, issue=issue, wanted=wanted, workers=workers)
+        return search.run(is_out_of_time)

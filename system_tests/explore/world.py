@@ -20,6 +20,7 @@ from system_tests.sim.world import (
     StateRates,
     StreamThread,
     beat,
+    forget_answers,
 )
 
 _KEPT = 8_192  # answers of leaders; a search that goes by actions asks again soon
@@ -53,6 +54,7 @@ class StillWorld(World):
     def __init__(self, setup: WorldSetup) -> None:
         """Make a world in which nobody is up."""
         super().__init__(setup)
+        forget_answers()
         self.led: dict[Hashable, Led] = {}
 
     def copy(self) -> Self:
@@ -95,18 +97,18 @@ class StillWorld(World):
 
         What is void is forgotten on the way: timers and answers of former lives, heartbeats.
         """
-        while True:
+        scheduler = self.scheduler
+        local = True
+        while local:
             local = False
-            for pending in self.scheduler.pending():
+            for pending in scheduler.pending():
                 if self._is_void(pending):
-                    self.scheduler.take(pending)
+                    scheduler.take(pending)
                 elif pending.kind in _LOCAL:
-                    self.scheduler.take(pending)
+                    scheduler.take(pending)
                     self._dispatch(pending)
                     local = True
                     break
-            if not local:
-                return
 
     def beat(self, thread: StreamThread) -> None:
         """Let a member hear of the rebalance, or that it is a member no more."""
@@ -146,13 +148,11 @@ class StillWorld(World):
         if kind == "request":
             request, token = data
             return token[1] != thread.life and not isinstance(request, LeaveGroup)
-        numbers = {
-            "poll": thread.polls,
-            "answer": thread.request,
-            "fire": thread.followup,
-            "followup": thread.followup,
-        }
-        return (data[0], data[1]) != (thread.life, numbers[kind])
+        if data[0] != thread.life:
+            return True
+        if kind == "answer":
+            return bool(data[1] != thread.request)
+        return bool(data[1] != (thread.polls if kind == "poll" else thread.followup))
 
     def _choose_leader(self, member_ids: Sequence[str]) -> str:
         if not self.asked and len(member_ids) > 1:

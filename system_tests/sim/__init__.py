@@ -22,6 +22,7 @@ from system_tests.sim.fleet import (
     Failure,
     judge_seeds,
     leave_interrupts_to_the_parent,
+    rare_garbage,
     run_fleet,
     run_seeds,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "outcome_document",
     "outcome_lines",
     "plan_bounce",
+    "rare_garbage",
     "read_options",
     "replay_command",
     "run_bounce",

@@ -66,8 +66,8 @@ class Evidence:
             partitions=self.partitions,
             members=self.members.copy(),
             member_ids=self.member_ids.copy(),
-            owned={thread: owned.copy() for thread, owned in self.owned.items()},
-            tasks={thread: tasks.copy() for thread, tasks in self.tasks.items()},
+            owned=self.owned.copy(),  # the sets in it are replaced, and never changed
+            tasks=self.tasks.copy(),
             versions=self.versions.copy(),
             natives=self.natives.copy(),
             led_by_native=self.led_by_native,
@@ -103,8 +103,9 @@ def _take_took(evidence: Evidence, one: Took) -> None:
 
 
 def _take_gave(evidence: Evidence, one: Gave) -> None:
-    evidence.owned.setdefault(one.thread, set()).difference_update(one.partitions)
-    evidence.tasks.setdefault(one.thread, set()).difference_update(one.tasks)
+    owned, tasks = evidence.owned, evidence.tasks
+    owned[one.thread] = owned.get(one.thread, set()).difference(one.partitions)
+    tasks[one.thread] = tasks.get(one.thread, set()).difference(one.tasks)
 
 
 def _take_answered(evidence: Evidence, one: Answered) -> None:

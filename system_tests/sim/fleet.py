@@ -1,13 +1,16 @@
 """Many seeds on all cores: pure work, handed out in chunks, summed up in the order of the seeds."""
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Protocol, TypeVar
 
+from system_tests.processes import can_fork
 from system_tests.sim.bounce import run_bounce
 from system_tests.sim.checkers import Broken
 from system_tests.sim.narrate import outcome_lines, replay_command
@@ -16,6 +19,8 @@ from system_tests.sim.plan import BounceOptions
 _CHUNK = 25
 # Traces of failures that a chunk hands back; of the rest the command that replays them.
 _KEPT_TRACES = 3
+# Objects made before the garbage collector looks for cycles: worlds make very many, and few cycles.
+_GARBAGE = 50_000
 
 _Options = TypeVar("_Options")
 _Outcome = TypeVar("_Outcome", bound="Judged")
@@ -121,6 +126,27 @@ def leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@contextmanager
+def rare_garbage(objects: int = _GARBAGE) -> Iterator[None]:
+    """Collect garbage seldom inside.
+
+    Args:
+        objects: that are made, and are still there, between two looks at the youngest.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(objects, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def _begin_work() -> None:
+    leave_interrupts_to_the_parent()
+    gc.freeze()  # what was imported is no garbage
+    gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
+
+
 def run_fleet(
     options: _Options,
     seeds: range,
@@ -139,11 +165,14 @@ def run_fleet(
     chunks = [seeds[at : at + _CHUNK] for at in range(0, len(seeds), _CHUNK)]
     count = min(workers or os.cpu_count() or 1, len(chunks))
     if count <= 1:
-        yield from (run(options, chunk) for chunk in chunks)
+        for chunk in chunks:
+            with rare_garbage():
+                done_here = run(options, chunk)
+            yield done_here
         return
-    with ProcessPoolExecutor(
-        count, mp_context=get_context("spawn"), initializer=leave_interrupts_to_the_parent
-    ) as pool:
+    # A forked worker has everything imported; a spawned one takes a second for it.
+    context = get_context("fork" if can_fork() else "spawn")
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_begin_work) as pool:
         waiting: set[Future[Chunk]] = set()
         for chunk in chunks:
             waiting.add(pool.submit(run, options, chunk))

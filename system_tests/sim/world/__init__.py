@@ -4,6 +4,7 @@ from system_tests.sim.world.behaviour import Behaviour, behaviour_of
 from system_tests.sim.world.consumer import GROUP, beat
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.leading import LeaderPlace, Led
+from system_tests.sim.world.remembered import forget_answers
 from system_tests.sim.world.scheduler import Pending, Scheduler
 from system_tests.sim.world.setup import INSTANCE, Network, WorldSetup
 from system_tests.sim.world.simulation import World
@@ -26,6 +27,7 @@ __all__ = [
     "WorldSetup",
     "beat",
     "behaviour_of",
+    "forget_answers",
     "read_assignment",
     "read_subscription",
 ]

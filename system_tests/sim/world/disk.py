@@ -55,9 +55,11 @@ class Disk:
 
     def copy(self) -> Self:
         """Return an independent disk with the same content."""
-        return type(self)(
-            rates=self.rates, at_rest=self.at_rest.copy(), open_copies=self.open_copies.copy()
-        )
+        other = object.__new__(type(self))
+        other.rates = self.rates
+        other.at_rest = self.at_rest.copy()
+        other.open_copies = self.open_copies.copy()
+        return other
 
     def open(self, task: TaskId, now_ms: int) -> tuple[int, int]:
         """Open a copy, or go on with it; returns the records it lags and the ms until it is up."""

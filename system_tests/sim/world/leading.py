@@ -27,6 +27,7 @@ from probing import Content, Release
 from system_tests.coordinator import JoinedMember
 from system_tests.sim.events import Answer, Answered
 from system_tests.sim.world.behaviour import Behaviour, find_program
+from system_tests.sim.world.remembered import remembered
 from system_tests.sim.world.wire import read_subscription, write_assignment
 
 Partitions = tuple[TopicPartition, ...]
@@ -79,7 +80,9 @@ def _settings(release: str, application: Application) -> LeaderSettings:
 
 def _strategy(release: Release, *, follows_lags: bool) -> Strategy:
     """Ours, or Kafka's own; before KIP-441 nobody looked at lags or warmed copies up."""
-    if not follows_lags or release.order < _KIP_441:
+    if not follows_lags:
+        return remembered(find_strategy("sticky"))
+    if release.order < _KIP_441:
         return find_strategy("sticky")
     return find_strategy("high_availability" if release.is_native else "kafka_high_availability")
 

@@ -10,7 +10,7 @@ import pytest
 
 from probing import MEMBER_RULES, MemberModel
 from probing.leader import next_version
-from system_tests.explore import Bounds, explore, liveness, search
+from system_tests.explore import Bounds, expansion, explore, liveness
 from system_tests.sim import SAFETY, BounceOptions, check_step, plan_bounce
 from tests.system_tests.planted.bounces import EXPLORED, HARMLESS, PINNED_BESIDE_1_1
 from tests.system_tests.planted.rules import LIVENESS, STORED, key_of, tables
@@ -56,7 +56,7 @@ def test_without_the_checker_an_issue_of_history_is_not_found(monkeypatch, check
     found = {one.issue for one in explore(plan, bounds, issue=issue).found}
     assert issue in found
     others = tuple(rule for rule in SAFETY if rule.name != checker)
-    for module in (search, liveness):
+    for module in (expansion, liveness):
         monkeypatch.setattr(module, "check_step", partial(check_step, rules=others))
     found = {one.issue for one in explore(plan, bounds, issue=issue).found}
     assert issue not in found

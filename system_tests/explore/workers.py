@@ -1,0 +1,163 @@
+"""Processes that expand the states of one search; what comes out is that of a search in one.
+
+The search starts in one process. When enough states wait, processes are forked, each of which has
+all worlds and keeps every n-th. A world stays in the process that made it: keys go up, and come
+down again when it is the turn of their states. The states are numbered by the parent, in the order
+in which one process alone would meet them, so that states, findings and ways to them are the same
+for any number of processes.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from typing import Any
+
+from system_tests.explore.expansion import Expanded, Expander, Outcome
+from system_tests.explore.key import Key
+from system_tests.explore.moves import Move
+from system_tests.sim import leave_interrupts_to_the_parent
+
+_CHUNK = 8  # states a message
+_AHEAD = 3  # messages on their way to one worker, at most
+_END_S = 5.0
+
+
+class WorkerLostError(RuntimeError):
+    """A process of a search ended early; the message says which, and what to do."""
+
+
+class Workers:
+    """The same as an `Expander`, in many processes."""
+
+    def __init__(self, expander: Expander, keys: Sequence[Key], count: int) -> None:
+        """Fork.
+
+        Args:
+            expander: has the worlds of all states that wait.
+            keys: of these states, in the order in which they will be expanded.
+            count: processes, at least 1.
+        """
+        context = get_context("fork")
+        self._owner = {key: number % count for number, key in enumerate(keys)}
+        self._todo: list[deque[Key]] = [deque() for _ in range(count)]
+        self._dropped: list[list[Key]] = [[] for _ in range(count)]
+        self._sent: list[deque[list[Key]]] = [deque() for _ in range(count)]
+        self._done: dict[Key, Any] = {}
+        self._moves: dict[tuple[Any, ...], Move] = {}
+        self._now = 0  # whose state is being looked at
+        self._ends: list[Connection] = []
+        self._processes: list[ForkProcess] = []
+        for number in range(count):
+            end, other = context.Pipe()
+            self._ends.append(end)
+            kept = set(keys[number::count])
+            process = context.Process(
+                target=_serve, args=(other, tuple(self._ends), expander, kept), daemon=True
+            )
+            process.start()
+            other.close()
+            self._processes.append(process)
+
+    def queue(self, key: Key) -> None:
+        """Let a state be expanded after those that were queued before."""
+        self._todo[self._owner[key]].append(key)
+
+    def claim(self, key: Key) -> None:
+        """The state is a new one; whoever met it keeps its world."""
+        self._owner[key] = self._now
+
+    def drop(self, key: Key) -> None:
+        """The state was met before by somebody else; its world is of no use."""
+        self._dropped[self._now].append(key)
+
+    def expand(self, key: Key) -> Expanded | None:
+        """Return what a state leads to; None where a worker failed.
+
+        Raises:
+            WorkerLostError: a worker ended early.
+        """
+        self._now = self._owner.pop(key)
+        self._send()
+        while key not in self._done:
+            self._receive()
+            self._send()
+        packed = self._done.pop(key)
+        if packed is None:
+            return None
+        kinds, outcomes = packed
+        return Expanded(kinds, tuple(map(self._unpacked, outcomes)))
+
+    def close(self) -> None:
+        """End the processes."""
+        for end in self._ends:
+            end.close()
+        for process in self._processes:
+            process.join(_END_S)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+    def _send(self) -> None:
+        for number, todo in enumerate(self._todo):
+            sent = self._sent[number]
+            while todo and (not sent or (len(sent) < _AHEAD and len(todo) >= _CHUNK)):
+                keys = [todo.popleft() for _ in range(min(len(todo), _CHUNK))]
+                sent.append(keys)
+                order = (self._dropped[number], keys)
+                self._dropped[number] = []
+                with self._told_if_lost(number):
+                    self._ends[number].send(order)
+
+    def _receive(self) -> None:
+        busy = [end for end, sent in zip(self._ends, self._sent, strict=True) if sent]
+        ready = wait(busy)
+        for number in (n for n, end in enumerate(self._ends) if end in ready):
+            with self._told_if_lost(number):
+                found = self._ends[number].recv()
+            self._done.update(zip(self._sent[number].popleft(), found, strict=True))
+
+    @contextmanager
+    def _told_if_lost(self, number: int) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            process = self._processes[number]
+            process.join(_END_S)
+            raise WorkerLostError(
+                f"process {number + 1} of {len(self._ends)} of the search ended with status"
+                f" {process.exitcode}; if memory was short, take fewer --workers or --max-states"
+            ) from error
+
+    def _unpacked(self, packed: tuple[Any, ...]) -> Outcome:
+        move, *others = packed
+        known = self._moves.get(move)
+        if known is None:
+            known = self._moves[move] = Move(*move)
+        return Outcome(known, *others)
+
+
+def _serve(
+    end: Connection, inherited: Sequence[Connection], expander: Expander, kept: set[Key]
+) -> None:
+    """Expand what is asked for, until the parent closes its end."""
+    leave_interrupts_to_the_parent()
+    for other in inherited:
+        other.close()
+    expander.keep(kept)
+    with suppress(EOFError, OSError):
+        while True:
+            dropped, keys = end.recv()
+            expander.drop(dropped)
+            end.send([_packed(expander, key) for key in keys])
+
+
+def _packed(expander: Expander, key: Key) -> tuple[Any, ...] | None:
+    """What a state leads to as plain values; None if it cannot be expanded."""
+    try:
+        kinds, outcomes = expander.expand(key)
+    except Exception:  # noqa: BLE001 the parent meets it again, where it can be told
+        return None
+    return kinds, [(tuple(move), *others) for move, *others in outcomes]

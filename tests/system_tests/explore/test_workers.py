@@ -1,0 +1,90 @@
+"""A search in many processes finds what a search in one finds, in the same order."""
+
+import os
+import signal
+
+import pytest
+
+from system_tests.explore import expansion, search, workers
+from system_tests.explore.expansion import Bounds
+from system_tests.explore.search import Search, explore
+from system_tests.explore.workers import WorkerLostError
+from system_tests.sim import BounceOptions, plan_bounce
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+def plan_of(old, new):
+    return plan_bounce(BounceOptions(old=old, new=new, force=True))
+
+
+@pytest.fixture(autouse=True)
+def early(monkeypatch):
+    """Fork as soon as a few states wait."""
+    monkeypatch.setattr(search, "_WORTH_WORKERS", 4)
+    monkeypatch.setattr(search, "can_fork", lambda: True)
+    forked = []
+    start = search.Workers
+
+    def counted(*arguments):
+        forked.append(start(*arguments))
+        return forked[-1]
+
+    monkeypatch.setattr(search, "Workers", counted)
+    return forked
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(
+    ("old", "new", "bounds"),
+    [
+        ("2.0.1", "2.3.0", Bounds(members=2, partitions=4, more_states=300)),
+        ("2.3.0", "3.9.1", Bounds(members=2, partitions=4, max_states=500)),
+        ("3.3.1", "3.9.1", Bounds(members=3, crashes=0, more_states=0)),
+        ("3.9.1", "native", Bounds(members=2, partitions=4, crashes=0)),
+    ],
+)
+def test_what_is_found_does_not_depend_on_the_number_of_workers(old, new, bounds, count, early):
+    alone = explore(plan_of(old, new), bounds)
+    assert not early
+    assert explore(plan_of(old, new), bounds, workers=count) == alone
+    assert len(early) == 1
+
+
+def test_a_search_without_forks_takes_no_workers(monkeypatch, early):
+    monkeypatch.setattr(search, "can_fork", lambda: False)
+    bounds = Bounds(members=2, partitions=4, max_states=100)
+    assert explore(plan_of("3.9.1", "native"), bounds, workers=4).states == 101
+    assert not early
+
+
+def test_what_fails_in_a_worker_fails_in_the_parent(monkeypatch, early):
+    parent, take = os.getpid(), expansion.take
+
+    def fails(node, plan, move, **more):
+        if early or os.getpid() != parent:
+            raise ZeroDivisionError(move.kind)
+        return take(node, plan, move, **more)
+
+    monkeypatch.setattr(expansion, "take", fails)
+    monkeypatch.setattr(Search, "_node", lambda found, _: found.first)
+    with pytest.raises(ZeroDivisionError):
+        explore(plan_of("3.9.1", "native"), Bounds(members=2, partitions=4), workers=2)
+
+
+def test_a_worker_that_is_killed_ends_the_search_with_a_sentence(monkeypatch, early):
+    monkeypatch.setattr(workers, "_END_S", 1.0)
+
+    def kills():
+        if early:
+            os.kill(early[0]._processes[1].pid, signal.SIGKILL)
+        return False
+
+    told = "process 2 of 2 of the search ended with status -9; if memory was short"
+    with pytest.raises(WorkerLostError, match=told):
+        explore(
+            plan_of("3.9.1", "native"),
+            Bounds(members=2, partitions=4),
+            workers=2,
+            is_out_of_time=kills,
+        )
