@@ -168,6 +168,7 @@ def replay_command(outcome: Outcome) -> str:
     parts += [f"--partitions {asked.partitions}"]
     parts += ["--static"] if asked.static else []
     parts += [f"--faults {','.join(sorted(asked.faults))}"] if asked.faults else []
+    parts += ["--draw all"] if asked.draw_all else []
     parts += ["--offline"] if asked.offline else []
     parts += ["--force"] if asked.force else []
     return " ".join(parts)
