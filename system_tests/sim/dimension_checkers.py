@@ -95,9 +95,9 @@ def routes_as_decided(one: Followed) -> str | None:
 def endpoints_at_rest(one: Rested) -> str | None:
     """Whoever gets host maps knows the endpoint of each living member, and no other."""
     wanted = {host for host, _ in _served(one, lambda member: member.partitions)}
-    for member in _routers(one):
+    for member in one.members:
         found = {host for host, _ in member.active}
-        if found != wanted and (found or one.has_room):
+        if found != wanted and (found or _must_route(member, one)):
             missing, dead = sorted(wanted - found), sorted(found - wanted)
             said = [f"does not know {_hosts(missing)}"] if missing else []
             said += [f"knows {_hosts(dead)}, where nobody is"] if dead else []
@@ -110,8 +110,8 @@ def owners_at_rest(one: Rested) -> str | None:
     inputs = {p.partition: p for member in one.members for p in member.partitions}
     active = _served(one, lambda member: member.partitions)
     standby = _served(one, lambda member: (inputs[t.partition] for t in member.standby_tasks))
-    for member in _routers(one):
-        if not member.active and not one.has_room:
+    for member in one.members:
+        if not member.active and not _must_route(member, one):
             continue
         if member.active != active:
             why = _difference(member.active, active)
@@ -202,15 +202,15 @@ def check_dimensions(
     return broken
 
 
-def _routers(one: Rested) -> list[AtRest]:
-    """The members that are sent hosts; version 1 has no room for any."""
-    return [member for member in one.members if member.answered >= _HOSTS_SINCE]
+def _must_route(member: AtRest, one: Rested) -> bool:
+    """Whether a member is sent hosts in any case; version 1 has no room for any."""
+    return one.has_room and member.answered >= _HOSTS_SINCE
 
 
 def _served(one: Rested, of: Callable[[AtRest], Iterable[TopicPartition]]) -> Hosts:
-    """Host -> partitions, of the members whose subscription has room for an endpoint."""
+    """Host -> partitions of the members that run there."""
     found: dict[HostInfo, set[TopicPartition]] = {}
-    for member in _routers(one):
+    for member in one.members:
         if member.endpoint is not None:
             found.setdefault(member.endpoint, set()).update(of(member))
     return tuple((host, tuple(sorted(found[host]))) for host in sorted(found))

@@ -202,7 +202,10 @@ class Followed(NamedTuple):
 
 
 class AtRest(NamedTuple):
-    """One thread of a group at rest, and what it goes by; `answered` is the version it got."""
+    """One thread of a group at rest, and what it goes by; `answered` is the version it got.
+
+    `endpoint` is None, too, where its subscription had no room for it.
+    """
 
     thread: str
     process: int

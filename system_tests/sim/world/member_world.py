@@ -84,7 +84,7 @@ class MemberWorld(Transport):
         return Rested(
             at_ms=self.now_ms,
             members=tuple(
-                at_rest(thread, dimensions.endpoint_of(thread.process), thread.answered_version)
+                at_rest(thread, dimensions.endpoint_of(thread.process), self.decisions)
                 for thread in self.threads
                 if thread.is_up
             ),

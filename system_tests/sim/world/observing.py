@@ -27,6 +27,7 @@ from probing import Release
 from system_tests.sim.events import AtRest, Decided, Followed, Given, Hosts, Partitions
 from system_tests.sim.world.thread import StreamThread
 
+_ENDPOINT_SINCE = 2
 KEPT_DECISIONS: Final = 4
 """Generations whose decisions are known; members are answered of the last one, or a few late."""
 
@@ -164,19 +165,27 @@ def followed(
     )
 
 
-def at_rest(thread: StreamThread, endpoint: str | None, answered: int) -> AtRest:
+def at_rest(thread: StreamThread, endpoint: str | None, decisions: Sequence[Decided]) -> AtRest:
     """Return what a thread of a group at rest runs and goes by.
 
     Args:
         thread: that rests.
         endpoint: ``host:port`` of its process, None: it serves no queries.
-        answered: version of the answer that it goes by.
+        decisions: of leaders; who wrote version 1 told none of its endpoint, but for members of
+            ours, who have a trailer.
     """
     held, routing = thread.streams.held, thread.streams.routing
+    answered = thread.answered_version
+    is_known = answered >= _ENDPOINT_SINCE or any(
+        member.endpoint is not None
+        for one in decisions
+        for member in one.members
+        if one.generation == thread.generation and member.thread == thread.name
+    )
     return AtRest(
         thread=thread.name,
         process=thread.process,
-        endpoint=None if endpoint is None else parse_endpoint(endpoint),
+        endpoint=parse_endpoint(endpoint) if endpoint and is_known else None,
         answered=answered,
         partitions=tuple(sorted(thread.owned)),
         active_tasks=tuple(sorted(held.active)),
