@@ -274,7 +274,7 @@ def _bytes_of(
     forms = shared.forms
     native = request.natives.get(member)
     if forms is not None and native is not None and draft.assignment.native is not None:
-        best = choose_view_form(forms, native.held)
+        best = _best_form(forms, native.held, draft.assignment.native)
         view = len(forms.bytes_of(best, native.held))
         by_form[best] = size + view + _KEY_AND_LENGTH
     elif draft.assignment.partitions_by_host:
@@ -287,6 +287,12 @@ def _bytes_of(
             topics=shared.topics, partitions=draft.partitions, member_id=member
         ),
     )
+
+
+def _best_form(forms: ViewForms, held: ViewReference | None, native: NativeAssignment) -> ViewForm:
+    """The smallest form that is right for a member and that the layout of its answer has."""
+    best = choose_view_form(forms, held)
+    return best if native.carries(f"view_{best.value}") else ViewForm.FULL
 
 
 def _with_view(draft: MemberAnswer, form: ViewForm, data: bytes) -> MemberAnswer:
@@ -318,6 +324,13 @@ def _without_hosts(draft: MemberAnswer) -> MemberAnswer:
     return replace(draft, assignment=assignment, user_data=write_answer(assignment))
 
 
+def _views(native: NativeAssignment | None) -> tuple[bytes | None, ...] | None:
+    """The routing view in its three forms, of which one at most is there."""
+    if native is None:
+        return None
+    return native.view_full, native.view_delta, native.view_reference
+
+
 def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) -> None:
     meant = draft.assignment
     said = read_answer(draft.user_data, known_versions)
@@ -325,7 +338,7 @@ def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) ->
         said.version == meant.version
         and said.active_tasks == meant.active_tasks
         and said.standby_tasks == meant.standby_tasks
-        and (said.native is None) == (meant.native is None)
+        and _views(said.native) == _views(meant.native)
     )
     if not agrees:
         raise TaskAssignmentError(
