@@ -81,7 +81,8 @@ def routes_as_decided(one: Followed) -> str | None:
     decided = one.decided
     if decided is None or not (one.is_followed and decided.leader_is_native):
         return None
-    if one.is_native and one.active and not one.has_view:
+    forms = {member.form for member in decided.members if member.thread == one.thread}
+    if one.active and not one.has_view and forms & {"full", "delta", "reference"}:
         return f"{one.thread} holds no view and routes all the same"
     for kind, has, wants in (
         ("active tasks", one.active, decided.active),

@@ -223,7 +223,8 @@ class Rested(NamedTuple):
     """A group with dimensions has come to rest; follows a `Settled`.
 
     `standbys` and `warmups` are num.standby.replicas and max.warmup.replicas, None: copies are not
-    judged. `has_room`: all routing fits the group's record. `is_quiet`: no follow-up is due.
+    judged. `has_room`: all routing fits the group's record. `is_quiet`: no follow-up is due, and
+    the leader's own answer has room for one, which JVM leaders have from version 7 on.
     """
 
     at_ms: int

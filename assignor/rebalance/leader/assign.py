@@ -327,8 +327,7 @@ def _natives(release: Release, read: Sequence[ReadMember]) -> dict[str, NativeMe
             version = max(
                 (v for v in release.native_versions if v <= theirs), default=EARLIEST_NATIVE_VERSION
             )
-            held = None
-            said = one.native
+            held, said = None, one.native
             # A static member, or one whose layout leaves that open, gets the view whole: after a
             # restart it gets these bytes again, and holds none that a change could be about.
             is_dynamic = said and said.instance_id is None and said.carries("instance_id")

@@ -78,12 +78,13 @@ class Dimensions:
     def followups_most(self, partitions: int) -> int:
         """Return how many follow-up rebalances bring a group with this many tasks to rest.
 
-        As many tasks as max.warmup.replicas are warmed up at a time; each time takes as many
-        probing intervals as restoring a whole changelog does, and one more to move the tasks.
+        Each copy, active or standby, may have to move once. As many as max.warmup.replicas are
+        warmed up at a time; each time takes as many probing intervals as restoring a whole
+        changelog does, and one more to move the tasks.
         """
         rates, config = self.rates, self.config
         restore_ms = 1000 * rates.history // (rates.restore - rates.growth)
-        times = -(-partitions // config.max_warmup_replicas)
+        times = -(-partitions * (1 + self.standbys) // config.max_warmup_replicas)
         return times * (2 + restore_ms // config.probing_rebalance_interval_ms) + 1
 
     @classmethod

@@ -19,6 +19,9 @@ from system_tests.sim.world.thread import Phase, StreamThread
 from system_tests.sim.world.transport import Transport
 
 
+_FOLLOWUP_SINCE = 7
+
+
 class MemberWorld(Transport):
     """Threads with disks and an application; see `Transport` for what they send.
 
@@ -91,7 +94,14 @@ class MemberWorld(Transport):
             standbys=config.num_standby_replicas if dimensions.has_copies else None,
             warmups=config.max_warmup_replicas,
             has_room=dimensions.record_limit is None,
-            is_quiet=self.next_followup_ms() is None,
+            is_quiet=self.next_followup_ms() is None and self._can_follow_up(),
+        )
+
+    def _can_follow_up(self) -> bool:
+        """Whether the answers of the group at rest have room for a follow-up."""
+        is_native = bool(self.decisions) and self.decisions[-1].leader_is_native
+        return is_native or all(
+            thread.answered_version >= _FOLLOWUP_SINCE for thread in self.threads if thread.is_up
         )
 
     def next_followup_ms(self) -> int | None:
