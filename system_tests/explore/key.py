@@ -29,6 +29,7 @@ from encoding import (
 from probing import MemberState
 from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
 from system_tests.explore.moves import Progress
+from system_tests.explore.routing_key import routing_facts
 from system_tests.explore.world import StillWorld
 from system_tests.sim import Evidence
 from system_tests.sim.world import StreamThread, read_assignment, read_subscription
@@ -70,6 +71,7 @@ class Keys:
             evidence.led_by_native,
             progress.crashes,
             progress.is_forced,
+            routing_facts(world),
         )
         parts: list[tuple[int, tuple[Numbers, ...]]] = []
         for process in range(world.setup.processes):

@@ -93,4 +93,12 @@ def kind_of(found: Found) -> tuple[str, str | None]:
 
 def _restart(release: str, bounds: Bounds) -> Plan:
     """Every member is restarted on the release that it runs."""
-    return plan_bounce(BounceOptions(old=release, new=release, static=bounds.static, force=True))
+    return plan_bounce(
+        BounceOptions(
+            old=release,
+            new=release,
+            static=bounds.static,
+            force=True,
+            dimensions=bounds.dimensions,
+        )
+    )

@@ -25,7 +25,17 @@ from system_tests.explore.moves import (
     send_at_once,
 )
 from system_tests.explore.world import StillWorld, still_setup
-from system_tests.sim import Answered, Broken, Evidence, Happening, Plan, check_step
+from system_tests.sim import (
+    NO_DIMENSIONS,
+    Answered,
+    Broken,
+    Dimensions,
+    Evidence,
+    Happening,
+    Plan,
+    check_dimensions,
+    check_step,
+)
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000
@@ -41,6 +51,7 @@ class Bounds:
         max_states: give up, and say so, beyond it.
         more_states: once something was found, look at so many states more for other rules.
         symmetric, reduced: merge states and orders that nobody could tell apart.
+        dimensions: what else the group has. Members that serve queries are told apart by it.
     """
 
     members: int = 3
@@ -52,6 +63,7 @@ class Bounds:
     more_states: int = 60_000
     symmetric: bool = True
     reduced: bool = True
+    dimensions: Dimensions = NO_DIMENSIONS
 
 
 class Node(NamedTuple):
@@ -105,6 +117,7 @@ def first_node(plan: Plan, bounds: Bounds) -> Node:
         threads=bounds.threads,
         static=bounds.static,
         partitions=bounds.partitions,
+        dimensions=bounds.dimensions,
     )
     world = StillWorld(setup)
     for process in range(bounds.members):
@@ -144,9 +157,11 @@ def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
     world.trace.clear()
     found: list[Finding] = []
     recent = node.recent
+    has_dimensions = not world.setup.dimensions.is_default
     for one in trace:
         recent = (one,) if isinstance(one, Answered) else (*recent, one)
-        found += [Finding(broken=b, recent=recent) for b in check_step(evidence, one)]
+        broken = check_step(evidence, one) + (check_dimensions(one) if has_dimensions else [])
+        found += [Finding(broken=b, recent=recent) for b in broken]
     return Step(move, Node(world, evidence, progress, recent), trace, tuple(found))
 
 
@@ -178,7 +193,7 @@ class Search:
             wanted: stop as soon as all of these rules, each with its issue, are found.
         """
         self.plan, self.bounds, self.issue, self.wanted = plan, bounds, issue, wanted
-        self.keys = Keys(symmetric=bounds.symmetric)
+        self.keys = Keys(symmetric=bounds.symmetric and not bounds.dimensions.routes)
         self.transitions = 0
         self.known: dict[Key, int] = {}
         self.parents: list[tuple[int, Move] | None] = []

@@ -88,11 +88,16 @@ class Dimensions:
         return times * (2 + restore_ms // config.probing_rebalance_interval_ms) + 1
 
     @classmethod
-    def of(cls, processes: int, *, cooperative: bool, endpoints: bool, views: bool) -> Self:
+    def of(
+        cls, processes: int, *, cooperative: bool, endpoints: bool, views: bool, standbys: int
+    ) -> Self:
         """Return what options ask for; views need members that serve queries."""
         hosts = tuple(f"{_letter(p)}.example:9090" for p in range(processes))
         return cls(
-            cooperative=cooperative, endpoints=hosts if endpoints or views else (), views=views
+            cooperative=cooperative,
+            endpoints=hosts if endpoints or views else (),
+            views=views,
+            standbys=standbys,
         )
 
 

@@ -18,7 +18,6 @@ from system_tests.sim.world.setup import WorldSetup, make_application
 from system_tests.sim.world.thread import Phase, StreamThread
 from system_tests.sim.world.transport import Transport
 
-
 _FOLLOWUP_SINCE = 7
 
 
