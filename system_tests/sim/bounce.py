@@ -151,7 +151,9 @@ class Bounce:
         world, dimensions = self.world, self.options.dimensions
         if not dimensions.has_copies:
             return True
-        bound = dimensions.followups_most(self.options.partitions)
+        bound = dimensions.followups_most(
+            self.options.partitions, hops=not find_program(self.plan.new).is_native
+        )
         rounds = 0
         while rounds <= bound and (due_ms := world.next_followup_ms()) is not None:
             world.run_for(due_ms - world.now_ms)

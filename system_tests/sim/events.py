@@ -171,7 +171,8 @@ class Given(NamedTuple):
 class Decided(NamedTuple):
     """What a leader made of its group, in a simulation with dimensions; follows an `Answered`.
 
-    `active` and `standby` are the hosts of its members with what they were given.
+    `active` and `standby` are the hosts of its members with what they were given. `names_stalled`:
+    it warns of copies that came no nearer, which it does not wait for.
     """
 
     at_ms: int
@@ -180,6 +181,7 @@ class Decided(NamedTuple):
     members: tuple[Given, ...]
     active: Hosts
     standby: Hosts
+    names_stalled: bool
 
 
 class Followed(NamedTuple):
@@ -224,7 +226,8 @@ class Rested(NamedTuple):
 
     `standbys` and `warmups` are num.standby.replicas and max.warmup.replicas, None: copies are not
     judged. `has_room`: all routing fits the group's record. `is_quiet`: no follow-up is due, and
-    the leader's own answer has room for one, which JVM leaders have from version 7 on.
+    the leader's own answer has room for one, which JVM leaders have from version 7 on, and it warns
+    of no copies that it does not wait for.
     """
 
     at_ms: int

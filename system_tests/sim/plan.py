@@ -212,6 +212,8 @@ def _draw_group(options: BounceOptions) -> BounceOptions:
     """
     dimensions, is_static = draw_dimensions(options.seed, options.members)
     is_static = is_static or options.static
+    if is_static:  # its coordinator answers a member that has moved without telling the leader
+        dimensions = replace(dimensions, moves=False)
     faults = options.faults - {"coordinator"} if is_static else options.faults
     return replace(options, dimensions=dimensions, static=is_static, faults=faults, draw_all=False)
 

@@ -26,6 +26,7 @@ class Dimensions:
         cooperative: native members keep what does not move through a rebalance (KIP-429), unless a
             pin up to 2.3 keeps them eager; JVM members go by their release and pin in any case.
         endpoints: ``host:port`` of each process, None for one that serves no queries; empty: none.
+        moves: a process that is started again has another port; dynamic members only.
         views: a leader of ours holds the routing view that it got as a member, so that others are
             sent deltas and references; without, every view is sent in full.
         record_limit: bytes of the group's record; None: what a broker takes by default. Routing
@@ -37,6 +38,7 @@ class Dimensions:
 
     cooperative: bool = False
     endpoints: tuple[str | None, ...] = ()
+    moves: bool = False
     views: bool = False
     record_limit: int | None = None
     standbys: int = 0
@@ -57,9 +59,13 @@ class Dimensions:
         """Whether standby copies and warm-ups are judged."""
         return bool(self.standbys or self.restore)
 
-    def endpoint_of(self, process: int) -> str | None:
-        """Return ``host:port`` of a process, by its index."""
-        return self.endpoints[process] if process < len(self.endpoints) else None
+    def endpoint_of(self, process: int, *, starts: int) -> str | None:
+        """Return ``host:port`` of a process, by its index and its number of earlier starts."""
+        found = self.endpoints[process] if process < len(self.endpoints) else None
+        if found is None or not self.moves:
+            return found
+        host, _, port = found.rpartition(":")
+        return f"{host}:{int(port) + 100 * starts}"
 
     @property
     def config(self) -> AssignmentConfig:
@@ -75,17 +81,23 @@ class Dimensions:
         """How state grows and is restored."""
         return StateRates() if self.restore is None else StateRates(restore=self.restore)
 
-    def followups_most(self, partitions: int) -> int:
+    def followups_most(self, partitions: int, *, hops: bool) -> int:
         """Return how many follow-up rebalances bring a group with this many tasks to rest.
 
         Each copy, active or standby, may have to move once. As many as max.warmup.replicas are
         warmed up at a time; each time takes as many probing intervals as restoring a whole
         changelog does, and one more to move the tasks.
+
+        Args:
+            partitions: of the source topic.
+            hops: the strategy is Kafka's, which hands a task to one caught-up copy after the other;
+                twice as many then.
         """
         rates, config = self.rates, self.config
         restore_ms = 1000 * rates.history // (rates.restore - rates.growth)
         times = -(-partitions * (1 + self.standbys) // config.max_warmup_replicas)
-        return times * (2 + restore_ms // config.probing_rebalance_interval_ms) + 1
+        rounds = times * (2 + restore_ms // config.probing_rebalance_interval_ms) + 1
+        return 2 * rounds if hops else rounds
 
     @classmethod
     def of(
@@ -122,6 +134,7 @@ def draw_dimensions(seed: int, processes: int) -> tuple[Dimensions, bool]:
         record_limit=dice.choice(_ROOMS) if routes else None,
         standbys=standbys,
         restore=dice.choice(_RESTORES[1:]) if is_slow else None,
+        moves=routes and dice.random() < 0.5,  # noqa: PLR2004
     )
     return drawn, dice.random() < 0.5  # noqa: PLR2004
 

@@ -86,9 +86,7 @@ class MemberWorld(Transport):
         return Rested(
             at_ms=self.now_ms,
             members=tuple(
-                at_rest(thread, dimensions.endpoint_of(thread.process), self.decisions)
-                for thread in self.threads
-                if thread.is_up
+                at_rest(thread, self.decisions) for thread in self.threads if thread.is_up
             ),
             standbys=config.num_standby_replicas if dimensions.has_copies else None,
             warmups=config.max_warmup_replicas,
@@ -97,8 +95,11 @@ class MemberWorld(Transport):
         )
 
     def _can_follow_up(self) -> bool:
-        """Whether the answers of the group at rest have room for a follow-up."""
-        is_native = bool(self.decisions) and self.decisions[-1].leader_is_native
+        """Whether the leader of the group at rest asks for a follow-up where one is due."""
+        decided = self.decisions[-1] if self.decisions else None
+        if decided is not None and decided.names_stalled:
+            return False
+        is_native = decided is not None and decided.leader_is_native
         return is_native or all(
             thread.answered_version >= _FOLLOWUP_SINCE for thread in self.threads if thread.is_up
         )

@@ -25,7 +25,8 @@ from encoding import (
 )
 from probing import Release
 from system_tests.sim.events import AtRest, Decided, Followed, Given, Hosts, Partitions
-from system_tests.sim.world.thread import StreamThread
+from system_tests.sim.world.thread import Phase, StreamThread
+from system_tests.sim.world.wire import read_subscription
 
 _ENDPOINT_SINCE = 2
 KEPT_DECISIONS: Final = 4
@@ -61,7 +62,7 @@ def decided_by(
         name = member.member_id
         read = None if name in unread else _read(member, leader)
         part = answer.answers[name]
-        thread = next((t for t in threads if t.is_up and t.member_id == name), None)
+        thread = next((t for t in threads if _wrote_last(t, member)), None)
         given.append(_given(names.get(name, name), member, read, part, thread))
     return Decided(
         at_ms=now_ms,
@@ -72,7 +73,18 @@ def decided_by(
         standby=_hosts(
             (one.endpoint, (p for task in one.standby_tasks for p in inputs[task])) for one in given
         ),
+        names_stalled=any("came no nearer" in warning for warning in answer.warnings),
     )
+
+
+def _wrote_last(thread: StreamThread, member: GroupMember) -> bool:
+    """Whether a thread waits for the answer to these bytes; a late copy of a request is older."""
+    if thread.phase not in (Phase.JOINING, Phase.SYNCING) or thread.member_id != member.member_id:
+        return False
+    asked = thread.asked
+    if asked is None:
+        return False
+    return read_subscription(asked.protocols[0].metadata).user_data == member.user_data
 
 
 def _given(
@@ -165,17 +177,16 @@ def followed(
     )
 
 
-def at_rest(thread: StreamThread, endpoint: str | None, decisions: Sequence[Decided]) -> AtRest:
+def at_rest(thread: StreamThread, decisions: Sequence[Decided]) -> AtRest:
     """Return what a thread of a group at rest runs and goes by.
 
     Args:
         thread: that rests.
-        endpoint: ``host:port`` of its process, None: it serves no queries.
         decisions: of leaders; who wrote version 1 told none of its endpoint, but for members of
             ours, who have a trailer.
     """
     held, routing = thread.streams.held, thread.streams.routing
-    answered = thread.answered_version
+    answered, endpoint = thread.answered_version, thread.streams.identity.user_endpoint
     is_known = answered >= _ENDPOINT_SINCE or any(
         member.endpoint is not None
         for one in decisions

@@ -162,7 +162,7 @@ class World(MemberWorld):
                 behaviour,
                 process_id=process_id,
                 subtopologies=self.application.subtopologies,
-                endpoint=dimensions.endpoint_of(process),
+                endpoint=dimensions.endpoint_of(process, starts=thread.life),
             )
             self.record(
                 Started(

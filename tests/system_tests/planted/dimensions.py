@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any, Final
 from unittest import mock
 
@@ -19,12 +18,10 @@ import click
 
 from assignor.rebalance import StreamsMember, member
 from assignor.rebalance.leader import answer_bytes, placing, withholding
-from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS
 from encoding import ViewForm, ViewReference
 from system_tests.coordinator import static
 from system_tests.explore import Bounds, explore
 from system_tests.sim import (
-    DIMENSION_RULES,
     BounceOptions,
     Dimensions,
     plan_bounce,
@@ -86,8 +83,14 @@ def _swaps_answers(original):
     return rename
 
 
-def _forgets_the_last_host(original):
-    return lambda endpoints, *rest: original(dict(sorted(endpoints.items())[:-1]), *rest)
+def _remembers_hosts(original):
+    seen: dict[str, str] = {}
+
+    def host_map(endpoints, *rest):
+        seen.update(endpoints)
+        return original(seen, *rest)
+
+    return host_map
 
 
 def _keeps_copies_at_home(original):
@@ -109,9 +112,8 @@ def _keeps_copies_at_home(original):
     return by_thread
 
 
-def _looks_for_ever(original):
-    def next_look(tried, stalled, config, knowledge, frozen):
-        del original, tried, stalled, frozen
+def _looks_for_ever(_):
+    def next_look(_tried, _stalled, config, knowledge, _frozen):
         return {knowledge.leader_id: knowledge.now_ms + config.probing_rebalance_interval_ms}
 
     return next_look
@@ -161,11 +163,11 @@ FAULTS: Final = (
     ),
     Fault(
         checker="endpoints at rest",
-        why="the host maps of JVM members lack the last member",
+        why="the host maps of JVM members go on naming hosts that are gone",
         place=(answer_bytes, "host_map"),
-        broken=_forgets_the_last_host,
-        options={"old": "3.1.2", "new": "native"},
-        searched={"endpoints": True, "old": "3.1.2"},
+        broken=_remembers_hosts,
+        options={"old": "3.1.2", "new": "3.9.1"},
+        searched={"endpoints": True, "old": "3.1.2", "new": "3.9.1"},
     ),
     Fault(
         checker="owners at rest",
@@ -236,13 +238,12 @@ def seed_of(fault: Fault) -> int:
 def search_of(fault: Fault) -> tuple[Any, Bounds, str]:
     """Plan and bounds of the fault's search, and its command."""
     given = dict(fault.searched or {})
-    old, threads = given.pop("old", "native"), given.pop("threads", 1)
+    old, new = given.pop("old", "native"), given.pop("new", "native")
+    threads = given.pop("threads", 1)
     is_static = given.pop("static", False)
     asked = {"cooperative": False, "endpoints": False, "views": False, "standbys": 0, **given}
     dimensions = Dimensions.of(2, **asked)
-    plan = plan_bounce(
-        BounceOptions(old=old, new="native", static=is_static, dimensions=dimensions)
-    )
+    plan = plan_bounce(BounceOptions(old=old, new=new, static=is_static, dimensions=dimensions))
     bounds = Bounds(
         members=2,
         threads=threads,
@@ -252,7 +253,7 @@ def search_of(fault: Fault) -> tuple[Any, Bounds, str]:
         more_states=0,
         dimensions=dimensions,
     )
-    words = [f"explore --from {old} --to native --members 2"]
+    words = [f"explore --from {old} --to {new} --members 2"]
     words += [f"--threads {threads}"] if threads > 1 else []
     words += ["--static"] if is_static else []
     words += ["--protocol cooperative"] if asked["cooperative"] else []
