@@ -2,9 +2,8 @@
 
 Left out: the clock (it stands still), member ids (only whose, and present or former), numbers of
 generations (only present or past), nonces and unique fields (only their being there matters, and
-that follows from the release), how long a member waits before it asks again, the routing view (it
-decides neither tasks nor versions), the order in which members joined (leaders are tried one by
-one, assignors sort), counters of timers.
+that follows from the release), how long a member waits before it asks again, the order in which
+members joined (leaders are tried one by one, assignors sort), counters of timers.
 
 States that differ by nothing but the letters of their processes are one as well, and so are states
 that differ by the numbers of their partitions: a state is the facts of each process, in an order of
