@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from system_tests.explore.search import Bounds, Explored, Found, explore
+from system_tests.explore.bounds import Bounds
+from system_tests.explore.search import Explored, Found, explore
 from system_tests.sim import BounceOptions, Plan, plan_bounce
 
 

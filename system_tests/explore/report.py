@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
+from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import ISSUES
 from system_tests.explore.moves import CRASH, FORCE, OPERATOR, RESTART, STOP, Move
 from system_tests.explore.presence import Placed, Presence
-from system_tests.explore.search import Bounds, Explored, Found, first_node, replay
+from system_tests.explore.search import Explored, Found, first_node, replay
 from system_tests.sim import Happening, Plan, trace_lines
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import Finding, issue_of
 from system_tests.explore.key import Key, Keys
 from system_tests.explore.liveness import endless, judge, way_round
@@ -26,10 +27,8 @@ from system_tests.explore.moves import (
 )
 from system_tests.explore.world import StillWorld, still_setup
 from system_tests.sim import (
-    NO_DIMENSIONS,
     Answered,
     Broken,
-    Dimensions,
     Evidence,
     Happening,
     Plan,
@@ -39,31 +38,6 @@ from system_tests.sim import (
 
 _WALKED_CYCLES = 50
 _GARBAGE = 500_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """What is explored.
-
-    Attributes:
-        members, threads, static, partitions: of the group.
-        crashes: how many may strike, anywhere.
-        max_states: give up, and say so, beyond it.
-        more_states: once something was found, look at so many states more for other rules.
-        symmetric, reduced: merge states and orders that nobody could tell apart.
-        dimensions: what else the group has. Members that serve queries are told apart by it.
-    """
-
-    members: int = 3
-    threads: int = 1
-    static: bool = False
-    partitions: int = 6
-    crashes: int = 1
-    max_states: int = 200_000
-    more_states: int = 60_000
-    symmetric: bool = True
-    reduced: bool = True
-    dimensions: Dimensions = NO_DIMENSIONS
 
 
 class Node(NamedTuple):

@@ -13,6 +13,7 @@ from assignor import AssignmentConfig
 from system_tests.sim.world.disk import StateRates
 
 _PROBING_MS = 60_000
+_HALF = 0.5
 _RESTORES = (50_000, 2_000, 400)
 _ROOMS = (None, None, None, 2_500, 4_000)
 _HOSTS = ("{}.example", "{}", "{}." + "rack-7.zone-b." * 8 + "example", "2001:db8::{}")
@@ -124,9 +125,9 @@ def draw_dimensions(seed: int, processes: int) -> tuple[Dimensions, bool]:
     names of different lengths, and in two of five seeds the group's record has little room.
     """
     dice = random.Random(f"dimensions of {seed}")  # noqa: S311 a simulation
-    cooperative, routes, views = (dice.random() < 0.5 for _ in range(3))  # noqa: PLR2004
+    cooperative, routes, views = (dice.random() < _HALF for _ in range(3))
     endpoints = tuple(_endpoint(dice, process) for process in range(processes)) if routes else ()
-    standbys, is_slow = dice.choice((0, 1)), dice.random() < 0.5  # noqa: PLR2004
+    standbys, is_slow = dice.choice((0, 1)), dice.random() < _HALF
     drawn = Dimensions(
         cooperative=cooperative,
         endpoints=endpoints,
@@ -134,9 +135,9 @@ def draw_dimensions(seed: int, processes: int) -> tuple[Dimensions, bool]:
         record_limit=dice.choice(_ROOMS) if routes else None,
         standbys=standbys,
         restore=dice.choice(_RESTORES[1:]) if is_slow else None,
-        moves=routes and dice.random() < 0.5,  # noqa: PLR2004
+        moves=routes and dice.random() < _HALF,
     )
-    return drawn, dice.random() < 0.5  # noqa: PLR2004
+    return drawn, dice.random() < _HALF
 
 
 def _endpoint(dice: random.Random, process: int) -> str | None:

@@ -180,18 +180,29 @@ def lead(
         claims=answer.claims,
         happening=_happening(behaviour, answer, parts, place),
         stalled=answer.stalled,
-        decided=decided_by(
-            behaviour.release,
-            members,
-            answer,
-            names=place.names,
-            threads=place.observed,
-            inputs=application.inputs,
-            generation=place.generation,
-            now_ms=place.now_ms,
-        )
-        if place.observed
-        else None,
+        decided=_decided(behaviour, application, members, answer, place),
+    )
+
+
+def _decided(
+    behaviour: Behaviour,
+    application: Application,
+    members: Sequence[GroupMember],
+    answer: GroupAnswer,
+    place: LeaderPlace,
+) -> Decided | None:
+    """Say for the checkers of groups with dimensions what was decided; None in other groups."""
+    if not place.observed:
+        return None
+    return decided_by(
+        behaviour.release,
+        members,
+        answer,
+        names=place.names,
+        threads=place.observed,
+        inputs=application.inputs,
+        generation=place.generation,
+        now_ms=place.now_ms,
     )
 
 
