@@ -6,7 +6,7 @@ that stays below it, since nothing is on its way, and one with its share whose c
 nearer: what is to move there (within the bands, or for racks) waits as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -76,8 +76,17 @@ def is_stuck(client: ClientInput, limit: int, *, was_stuck: bool) -> bool:
     return was_stuck or any(lag > limit and 0 <= before <= lag for before, lag in known)
 
 
-def least_lags(client: ClientInput, limit: int) -> dict[TaskId, int]:
+def least_lags(
+    client: ClientInput, limit: int, *, given: Collection[TaskId] | None = None
+) -> dict[TaskId, int]:
     """Task -> lag, to hand in as `lags_before` at the next rebalance; O(copies).
+
+    Args:
+        client: with what it reports, and what was remembered of it.
+        limit: the acceptable recovery lag.
+        given: tasks that the client is given now, to run or as copies; None: all that it reports.
+            Nobody restores other state, so it cannot come nearer: its lag is forgotten, unless it
+            came no nearer while it was given, so that other copies are tried first.
 
     The least lag that a copy has had so far, so that one whose lag goes up and down comes nearer
     only when it is nearer than ever. Once it was within the limit, the acceptable recovery lag, or
@@ -87,6 +96,7 @@ def least_lags(client: ClientInput, limit: int) -> dict[TaskId, int]:
     return {
         task: min(lag, before[task]) if before.get(task, LAG_RUNNING) > limit else lag
         for task, lag in client.lags.items()
+        if given is None or task in given or (lag > limit and 0 <= before.get(task, -1) <= lag)
     }
 
 

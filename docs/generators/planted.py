@@ -29,6 +29,13 @@ none, the bounce is green without the checker. `explore` stops at the first rule
 way, so there a checker may stand alone that `simulate` never sees alone."""
 
 
+_DIMENSIONS = """## Checkers of groups with dimensions
+
+What `simulate --draw all` and options of `explore` add to a group ([simulator](simulator.md)) has
+checkers of its own. For each of them the code is broken in one place
+(`tests/system_tests/planted/dimensions.py`); a test repeats every row."""
+
+
 def render() -> str:
     """The whole page."""
     stored = json.loads(_STORED.read_text(encoding="utf-8"))
@@ -40,6 +47,9 @@ def render() -> str:
     lines = ["| checker | in | with this row taken out | other checkers | alone in |"]
     lines += ["| --- | --- | --- | --- | --- |", *map(_checker, stored["checkers"])]
     parts.append(_CHECKERS + "\n\n" + "\n".join(lines))
+    lines = ["| checker | what the broken code does | in | other checkers | and in |"]
+    lines += ["| --- | --- | --- | --- | --- |", *map(_dimension, stored["dimensions"])]
+    parts.append(_DIMENSIONS + "\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -57,3 +67,9 @@ def _checker(row: dict) -> str:
     without, others = row["without"] or "-", ", ".join(row["others"]) or "none"
     alone = f"`{row['alone']}`" if row["alone"] else "-"
     return f"| {row['checker']} | `{row['bounce']}` | {without} | {others} | {alone} |"
+
+
+def _dimension(row: dict) -> str:
+    others = ", ".join(row["others"]) or "none"
+    search = f"`{row['search']}`" if row["search"] else "-"
+    return f"| {row['checker']} | {row['why']} | `{row['bounce']}` | {others} | {search} |"

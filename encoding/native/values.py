@@ -7,11 +7,12 @@ rebalance stay where they are in the outer value, whatever layout it is written 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from encoding.native.schema import EARLIEST_NATIVE_VERSION
+from encoding.native.schema import EARLIEST_NATIVE_VERSION, native_rows_of
 from encoding.primitives import EMPTY, ByName, TaskId, TaskOffsetSums, TopicPartition, task_order
 
 __all__ = [
@@ -111,6 +112,10 @@ class NativeSubscription:
         if not isinstance(self.owned_partitions, PartitionRanges):
             object.__setattr__(self, "owned_partitions", _merged(self.owned_partitions))
 
+    def carries(self, name: str) -> bool:
+        """Whether the layout of this version has the field; one that has not leaves it unsaid."""
+        return _carries("subscription", self.version, name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeAssignment:
@@ -153,11 +158,20 @@ class NativeAssignment:
             named = {TaskId(sub, part, name or None) for sub, part, name in self.warmup_tasks}
             object.__setattr__(self, "warmup_tasks", tuple(sorted(named, key=task_order)))
 
+    def carries(self, name: str) -> bool:
+        """Whether the layout of this version has the field; what it has not is not written."""
+        return _carries("assignment", self.version, name)
+
 
 def _normalise_text(value: object, names: tuple[str, ...]) -> None:
     for name in names:
         if getattr(value, name) == "":
             object.__setattr__(value, name, None)
+
+
+@cache
+def _carries(kind: str, version: int, name: str) -> bool:
+    return any(row.name == name for row in native_rows_of(kind, version))
 
 
 def _normalise_names(value: object, names: tuple[str, ...]) -> None:

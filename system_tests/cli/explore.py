@@ -4,12 +4,13 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from assignor.cli import Command, format_option, timeout_option, workers_option
-from probing import ReleaseError
+from probing import RebalanceProtocol, ReleaseError
 from system_tests.cli.options import (
     EXIT_BAD,
     EXIT_SURROUNDINGS,
@@ -27,7 +28,7 @@ from system_tests.explore import (
     place,
     wanted,
 )
-from system_tests.sim import BounceOptions, OptionError, Plan, plan_bounce
+from system_tests.sim import BounceOptions, Dimensions, OptionError, Plan, plan_bounce
 
 _NOTES = """
 Where the releases have no rolling path, one bounce without a pin is explored.
@@ -37,6 +38,7 @@ PROGRAM explore --from 3.9.1 --to native  # one crash anywhere
 PROGRAM explore --from 2.0.1 --to 2.3.0  # a bug of history
 PROGRAM explore --from 2.4.1 --to 2.5.1 --static --issue KAFKA-9821
 PROGRAM explore --from 3.1 --to 3.9 --members 2 --crashes 2
+PROGRAM explore --from native --to native --members 2 --views
 """
 _EXITS = {
     0: "nothing was found, or only what the old release does alone; an incomplete search says so",
@@ -77,6 +79,26 @@ _BOUNDS = Bounds()
     show_default=True,
     help="How many states more to look at for other rules once something was found.",
 )
+@click.option(
+    "--protocol",
+    type=click.Choice([one.value for one in RebalanceProtocol]),
+    default=RebalanceProtocol.EAGER.value,
+    show_default=True,
+    help="How native members move partitions; those of Kafka go by their release.",
+)
+@click.option("--endpoints", is_flag=True, help="Every process serves queries (host maps).")
+@click.option(
+    "--views",
+    is_flag=True,
+    help="As --endpoints, and native leaders send changes of the routing view they hold.",
+)
+@click.option(
+    "--standbys",
+    type=click.IntRange(0, 3),
+    default=0,
+    show_default=True,
+    help="Standby replicas (num.standby.replicas); state is there at once.",
+)
 @timeout_option("How long to wait; the search ends incomplete then. For ever by default.", least=0)
 @click.option(
     "--issue",
@@ -96,8 +118,15 @@ def explore_command(**given: Any) -> None:
     only the old release alone. RELEASE is x.y for its newest patch, x.y.z, native, next or
     incompatible.
     """
+    dimensions = Dimensions.of(
+        given["members"],
+        cooperative=given["protocol"] == RebalanceProtocol.COOPERATIVE.value,
+        endpoints=given["endpoints"],
+        views=given["views"],
+        standbys=given["standbys"],
+    )
     try:
-        plan = _plan(given["old"], given["new"], static=given["static"])
+        plan = _plan(given["old"], given["new"], static=given["static"], dimensions=dimensions)
     except (ReleaseError, OptionError) as error:
         refuse(str(error))
     partitions = given["partitions"] or given["members"] * given["threads"] * 2
@@ -109,6 +138,7 @@ def explore_command(**given: Any) -> None:
         crashes=given["crashes"],
         max_states=given["max_states"],
         more_states=given["more_states"],
+        dimensions=dimensions,
     )
     issue, seconds = given["issue"], given["timeout"]
     until = float("inf") if seconds is None else time.monotonic() + seconds
@@ -130,10 +160,10 @@ def explore_command(**given: Any) -> None:
     sys.exit(EXIT_BAD if any(one.is_bad for one in placed) else 0)
 
 
-def _plan(old: str, new: str, *, static: bool) -> Plan:
+def _plan(old: str, new: str, *, static: bool, dimensions: Dimensions) -> Plan:
     """The path between the two, or one bounce without a pin where there is none."""
-    options = BounceOptions(old=old, new=new, static=static)
+    options = BounceOptions(old=old, new=new, static=static, dimensions=dimensions)
     try:
         return plan_bounce(options)
     except OptionError:
-        return plan_bounce(BounceOptions(old=old, new=new, static=static, force=True))
+        return plan_bounce(replace(options, force=True))

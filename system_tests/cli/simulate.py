@@ -75,6 +75,7 @@ PROGRAM simulate --seeds 10000  # ten thousand of them, a summary
 PROGRAM simulate --seed 7 --from 3.1 --to native --members 5
 PROGRAM simulate --seed 7 --report bounce.html  # the same as a picture
 PROGRAM simulate --seeds 500 --faults all  # losses, crashes
+PROGRAM simulate --seeds 500 --draw all  # copies, routing, static
 PROGRAM simulate --seeds 50 --from 2.0.1 --to 2.3.0 --force  # broken
 PROGRAM simulate --world levels --seeds 500  # levels of a group
 PROGRAM simulate --world kraft --seed 7  # brokers and controllers
@@ -103,6 +104,15 @@ _EXITS = {
 @faults_option(
     f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
     f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default."
+)
+@click.option(
+    "--draw",
+    type=click.Choice(["releases", "all"]),
+    default="releases",
+    show_default=True,
+    help="What a seed decides besides times: the releases that are left out; or also whether native"
+    " members are cooperative, members static, serve queries and hold routing views, and whether"
+    " there are standby replicas, warmed up slowly.",
 )
 @offline_option
 @force_option

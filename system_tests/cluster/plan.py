@@ -170,7 +170,16 @@ def _formatted(old: str, dice: Scheduler) -> int:
     return high if dice.happens(0.6) else dice.delay(earliest, high)
 
 
-GROUP_ONLY: Final = ("members", "threads", "static", "partitions", "offline", "force", "report")
+GROUP_ONLY: Final = (
+    "members",
+    "threads",
+    "static",
+    "partitions",
+    "draw",
+    "offline",
+    "force",
+    "report",
+)
 """Options that mean nothing for a cluster."""
 
 

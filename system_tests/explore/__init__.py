@@ -1,6 +1,6 @@
 """Every order in which a small group can be bounced, instead of one that was drawn."""
 
-from system_tests.explore.expansion import Bounds
+from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
 from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
 from system_tests.explore.report import document, lines_of, runbook, wanted

@@ -4,9 +4,9 @@ A state is kept as a world that can be copied, and forgotten for its key once it
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import Finding, issue_of
 from system_tests.explore.key import Key, Keys
 from system_tests.explore.liveness import judge
@@ -21,33 +21,10 @@ from system_tests.explore.moves import (
     send_at_once,
 )
 from system_tests.explore.world import StillWorld, still_setup
-from system_tests.sim import Answered, Evidence, Happening, Plan, check_step
+from system_tests.sim import Answered, Evidence, Happening, Plan, check_dimensions, check_step
 
 Kind = tuple[str, str | None]
 """A broken rule, and the issue behind it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """What is explored.
-
-    Attributes:
-        members, threads, static, partitions: of the group.
-        crashes: how many may strike, anywhere.
-        max_states: give up, and say so, beyond it.
-        more_states: once something was found, look at so many states more for other rules.
-        symmetric, reduced: merge states and orders that nobody could tell apart.
-    """
-
-    members: int = 3
-    threads: int = 1
-    static: bool = False
-    partitions: int = 6
-    crashes: int = 1
-    max_states: int = 200_000
-    more_states: int = 60_000
-    symmetric: bool = True
-    reduced: bool = True
 
 
 class Node(NamedTuple):
@@ -66,6 +43,7 @@ def first_node(plan: Plan, bounds: Bounds) -> Node:
         threads=bounds.threads,
         static=bounds.static,
         partitions=bounds.partitions,
+        dimensions=bounds.dimensions,
     )
     world = StillWorld(setup)
     for process in range(bounds.members):
@@ -105,9 +83,11 @@ def take(node: Node, plan: Plan, move: Move, *, reduced: bool = True) -> Step:
     world.trace.clear()
     found: list[Finding] = []
     recent = node.recent
+    has_dimensions = not world.setup.dimensions.is_default
     for one in trace:
         recent = (one,) if isinstance(one, Answered) else (*recent, one)
-        found += [Finding(broken=b, recent=recent) for b in check_step(evidence, one)]
+        broken = check_step(evidence, one) + (check_dimensions(one) if has_dimensions else [])
+        found += [Finding(broken=b, recent=recent) for b in broken]
     return Step(move, Node(world, evidence, progress, recent), trace, tuple(found))
 
 
@@ -165,7 +145,7 @@ class Expander:
             first: where; its world stays usable.
         """
         self.plan, self.bounds = plan, bounds
-        self.keys = Keys(symmetric=bounds.symmetric)
+        self.keys = Keys(symmetric=bounds.symmetric and not bounds.dimensions.routes)
         self.first = self.key_of(first)
         self.seen = {self.first}
         self.held = {self.first: first}

@@ -2,9 +2,8 @@
 
 Left out: the clock (it stands still), member ids (only whose, and present or former), numbers of
 generations (only present or past), nonces and unique fields (only their being there matters, and
-that follows from the release), how long a member waits before it asks again, the routing view (it
-decides neither tasks nor versions), the order in which members joined (leaders are tried one by
-one, assignors sort), counters of timers.
+that follows from the release), how long a member waits before it asks again, the order in which
+members joined (leaders are tried one by one, assignors sort), counters of timers.
 
 States that differ by nothing but the letters of their processes are one as well, and so are states
 that differ by the numbers of their partitions: a state is the facts of each process, in an order of
@@ -32,6 +31,7 @@ from encoding import (
 )
 from system_tests.coordinator import Group, JoinGroup, LeaveGroup, Member, SyncGroup
 from system_tests.explore.moves import Progress
+from system_tests.explore.routing_key import routing_facts
 from system_tests.explore.world import StillWorld
 from system_tests.sim import Evidence, Pending
 from system_tests.sim.world import Phase, StreamThread, read_assignment, read_subscription
@@ -77,6 +77,7 @@ class Keys:
             evidence.led_by_native,
             progress.crashes,
             progress.is_forced,
+            routing_facts(world),
         )
         found = _Found(world, group)
         parts: list[tuple[bytes, list[Numbers]]] = []

@@ -10,6 +10,7 @@ from system_tests.sim import (
     Evidence,
     Plan,
     Settled,
+    check_dimensions,
     check_final_version,
     check_resting_versions,
     check_step,
@@ -124,6 +125,8 @@ def judge(
     used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
     settled = Settled(0, world.group.generation, "", used)
     broken = check_step(evidence, settled)
+    if not world.setup.dimensions.is_default:
+        broken += check_dimensions(world.rested())
     if progress.is_forced:
         broken += check_final_version([settled], plan.final_version)
     elif progress.is_done(plan):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from system_tests.explore.expansion import Bounds
+from system_tests.explore.bounds import Bounds
 from system_tests.explore.search import Explored, Found, explore
 from system_tests.sim import BounceOptions, Plan, plan_bounce
 
@@ -147,4 +147,12 @@ def kind_of(found: Found) -> tuple[str, str | None]:
 
 def _restart(release: str, bounds: Bounds) -> Plan:
     """Every member is restarted on the release that it runs."""
-    return plan_bounce(BounceOptions(old=release, new=release, static=bounds.static, force=True))
+    return plan_bounce(
+        BounceOptions(
+            old=release,
+            new=release,
+            static=bounds.static,
+            force=True,
+            dimensions=bounds.dimensions,
+        )
+    )

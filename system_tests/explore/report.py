@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from system_tests.explore.expansion import Bounds, first_node, replay
+from system_tests.explore.bounds import Bounds
+from system_tests.explore.expansion import first_node, replay
 from system_tests.explore.issues import ISSUES
 from system_tests.explore.moves import CRASH, FORCE, OPERATOR, RESTART, STOP, Move
 from system_tests.explore.presence import Placed, Presence

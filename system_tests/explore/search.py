@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from system_tests.explore.bounds import Bounds
 from system_tests.explore.expansion import (
-    Bounds,
     Expanded,
     Expander,
     Kind,

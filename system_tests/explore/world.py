@@ -8,13 +8,16 @@ and waits. See `moves` for which orders are told apart.
 from collections.abc import Hashable, Sequence
 from typing import Self
 
-from assignor.rebalance import NO_CLAIMS
+from assignor.rebalance import NO_CLAIMS, NONE_STALLED
+from encoding import view_reference
 from system_tests.coordinator import CoordinatorConfig, Group, JoinedMember, LeaveGroup
 from system_tests.sim import Pending, World, WorldSetup
 from system_tests.sim.world import (
     GROUP,
     INSTANCE,
+    NO_DIMENSIONS,
     Behaviour,
+    Dimensions,
     LeaderPlace,
     Led,
     StateRates,
@@ -27,7 +30,14 @@ _KEPT = 8_192  # answers of leaders; a search that goes by actions asks again so
 _LOCAL = frozenset({"answer", "poll"})
 
 
-def still_setup(*, processes: int, threads: int, static: bool, partitions: int) -> WorldSetup:
+def still_setup(
+    *,
+    processes: int,
+    threads: int,
+    static: bool,
+    partitions: int,
+    dimensions: Dimensions = NO_DIMENSIONS,
+) -> WorldSetup:
     """What such a world is made of: state is there at once, an empty group waits for nobody."""
     return WorldSetup(
         seed=None,
@@ -37,6 +47,8 @@ def still_setup(*, processes: int, threads: int, static: bool, partitions: int) 
         partitions=partitions,
         rates=StateRates(history=0, growth=0),
         broker=CoordinatorConfig(initial_rebalance_delay_ms=0),
+        config=dimensions.config,
+        dimensions=dimensions,
     )
 
 
@@ -74,12 +86,13 @@ class StillWorld(World):
         lags = tuple((name, tuple(tasks.items())) for name, tasks in place.lags_before.items())
         program = (behaviour.release.name, behaviour.upgrade_from)
         where = (place.thread, place.member_id, place.generation, place.now_ms)
-        key = (program, where, tuple(joined), lags)
+        held = None if place.held_view is None else view_reference(place.held_view)
+        key = (program, where, tuple(joined), lags, held)
         led = self.led.get(key)
         if led is None:
             if len(self.led) >= _KEPT:
                 self.led.clear()
-            place = place._replace(claims=NO_CLAIMS)
+            place = place._replace(claims=NO_CLAIMS, stalled=NONE_STALLED)
             led = self.led[key] = super().lead(behaviour, joined, place)
         return led
 

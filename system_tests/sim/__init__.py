@@ -3,6 +3,11 @@
 from system_tests.sim.bounce import Bounce, Outcome, run_bounce
 from system_tests.sim.checkers import SAFETY, Broken, Evidence, SafetyRule, check_step, check_trace
 from system_tests.sim.cost import Cost, cost_of
+from system_tests.sim.dimension_checkers import (
+    DIMENSION_RULES,
+    DimensionRule,
+    check_dimensions,
+)
 from system_tests.sim.events import (
     Answered,
     Cause,
@@ -42,11 +47,21 @@ from system_tests.sim.plan import (
     read_options,
     should_work,
 )
-from system_tests.sim.world import Network, Pending, Scheduler, World, WorldSetup
+from system_tests.sim.world import (
+    NO_DIMENSIONS,
+    Dimensions,
+    Network,
+    Pending,
+    Scheduler,
+    World,
+    WorldSetup,
+)
 
 __all__ = [
+    "DIMENSION_RULES",
     "FAULTS",
     "KNOWN",
+    "NO_DIMENSIONS",
     "SAFETY",
     "Answered",
     "Bounce",
@@ -55,6 +70,8 @@ __all__ = [
     "Cause",
     "Chunk",
     "Cost",
+    "DimensionRule",
+    "Dimensions",
     "Ended",
     "Evidence",
     "Failure",
@@ -77,6 +94,7 @@ __all__ = [
     "World",
     "WorldSetup",
     "Wrote",
+    "check_dimensions",
     "check_final_version",
     "check_resting_versions",
     "check_step",

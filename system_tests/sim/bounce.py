@@ -13,7 +13,8 @@ from probing import Bounce as Stage
 from system_tests.rebalances import Rebalances
 from system_tests.sim.checkers import Broken, check_trace
 from system_tests.sim.cost import Cost, cost_of
-from system_tests.sim.events import Happening, Settled, Unsettled
+from system_tests.sim.dimension_checkers import check_dimensions
+from system_tests.sim.events import Drained, Happening, Settled, Unsettled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
     check_final_version,
@@ -33,6 +34,7 @@ from system_tests.sim.plan import (
     version_bound,
 )
 from system_tests.sim.world.behaviour import find_program
+from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import Network, WorldSetup
 from system_tests.sim.world.simulation import World
 
@@ -83,17 +85,20 @@ class Bounce:
         unknown = sorted(options.faults - set(FAULTS))
         if unknown:
             raise OptionError(f"no such fault: {unknown[0]}; there are {', '.join(FAULTS)}")
+        self.dice = Scheduler(options.seed)
+        self.asked = options
+        self.options = options = draw(options, self.dice)
         setup = WorldSetup(
             seed=options.seed,
             processes=options.members,
             threads=options.threads,
             static=options.static,
             partitions=options.partitions,
+            config=options.dimensions.config,
+            rates=options.dimensions.rates,
+            dimensions=options.dimensions,
         )
-        self.world = World(setup)
-        self.dice = self.world.scheduler
-        self.asked = options
-        self.options = draw(options, self.dice)
+        self.world = World(setup, scheduler=self.dice)
         self.plan = plan_bounce(self.options)
 
     def run(self) -> Outcome:
@@ -114,6 +119,7 @@ class Bounce:
             if self.options.faults:
                 self._heal()
                 rests = self.settle()
+            rests = rests and self._drain()
         ends = len(world.trace)
         if rests and world.force_rebalance():
             self.settle()
@@ -132,11 +138,30 @@ class Bounce:
             generation = max(thread.generation for thread in world.threads if thread.is_up)
             name = leader.name if leader else ""
             world.record(Settled(world.now_ms, generation, name, used))
+            if not self.options.dimensions.is_default:
+                world.record(world.rested())
             return True
         restless = [thread.name for thread in world.threads if not thread.is_resting]
         why = f"waiting for {', '.join(restless)}" if restless else "somebody left is remembered"
         world.record(Unsettled(world.now_ms, _SETTLE_MS, why))
         return False
+
+    def _drain(self) -> bool:
+        """Wait for follow-ups while copies warm up; tells whether the group came to rest."""
+        world, dimensions = self.world, self.options.dimensions
+        if not dimensions.has_copies:
+            return True
+        bound = dimensions.followups_most(
+            self.options.partitions, hops=not find_program(self.plan.new).is_native
+        )
+        rounds = 0
+        while rounds <= bound and (due_ms := world.next_followup_ms()) is not None:
+            world.run_for(due_ms - world.now_ms)
+            rounds += 1
+            if not self.settle():
+                return False
+        world.record(Drained(world.now_ms, rounds, bound))
+        return True
 
     def _bounce(self, process: int, stage: Stage) -> bool:
         """Bounce one process; tells whether the group came to rest after it."""
@@ -211,6 +236,8 @@ class Bounce:
         bound = version_bound(threads=len(world.threads), stages=len(plan.stages))
         counted = count_rebalances(trace)
         broken = check_trace(world.trace, world.task_of)
+        if not options.dimensions.is_default:
+            broken += [one for event in world.trace for one in check_dimensions(event)]
         broken += check_settles(world.trace)
         broken += check_resting_versions(trace, plan.resting_versions, is_uniform=plan.is_uniform)
         broken += check_final_version(afterwards, plan.final_version)

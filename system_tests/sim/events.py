@@ -7,7 +7,7 @@ lane; times are milliseconds of the simulated clock.
 
 from typing import NamedTuple
 
-from encoding import TaskId, TopicPartition
+from encoding import HostInfo, TaskId, TopicPartition
 from system_tests.coordinator import GroupEvent
 
 Partitions = tuple[TopicPartition, ...]
@@ -147,6 +147,105 @@ class Happened(NamedTuple):
     text: str
 
 
+Hosts = tuple[tuple[HostInfo, Partitions], ...]
+"""Partitions that each host serves, sorted by host."""
+
+
+class Given(NamedTuple):
+    """What one member said to a leader and got: `form` is that of the routing view in its answer.
+
+    `owned` are the partitions that it has not given up (KIP-429); `reported` is the view that it
+    holds by its subscription, as epoch and checksum, `holds` the one that it does hold; None: none.
+    """
+
+    thread: str
+    endpoint: HostInfo | None
+    owned: Partitions
+    reported: tuple[int, int] | None
+    holds: tuple[int, int] | None
+    partitions: Partitions
+    standby_tasks: tuple[TaskId, ...]
+    form: str
+
+
+class Decided(NamedTuple):
+    """What a leader made of its group, in a simulation with dimensions; follows an `Answered`.
+
+    `active` and `standby` are the hosts of its members with what they were given. `names_stalled`:
+    it warns of copies that came no nearer, which it does not wait for.
+    """
+
+    at_ms: int
+    generation: int
+    leader_is_native: bool
+    members: tuple[Given, ...]
+    active: Hosts
+    standby: Hosts
+    names_stalled: bool
+
+
+class Followed(NamedTuple):
+    """A thread took an answer, in a simulation with dimensions; follows a `Took`.
+
+    `decided` is what the leader of this generation decided, None if that is not known any more.
+    `active` and `standby` are the routing that the thread goes by from now on; `has_view` says
+    whether it holds a routing view; `is_followed`: the answer's tasks were taken.
+    """
+
+    at_ms: int
+    thread: str
+    is_native: bool
+    is_followed: bool
+    partitions: Partitions
+    has_view: bool
+    active: Hosts
+    standby: Hosts
+    decided: Decided | None
+
+
+class AtRest(NamedTuple):
+    """One thread of a group at rest, and what it goes by; `answered` is the version it got.
+
+    `endpoint` is None, too, where its subscription had no room for it.
+    """
+
+    thread: str
+    process: int
+    endpoint: HostInfo | None
+    answered: int
+    partitions: Partitions
+    active_tasks: tuple[TaskId, ...]
+    standby_tasks: tuple[TaskId, ...]
+    warmup_tasks: tuple[TaskId, ...]
+    active: Hosts
+    standby: Hosts
+
+
+class Rested(NamedTuple):
+    """A group with dimensions has come to rest; follows a `Settled`.
+
+    `standbys` and `warmups` are num.standby.replicas and max.warmup.replicas, None: copies are not
+    judged. `has_room`: all routing fits the group's record. `is_quiet`: no follow-up is due, and
+    the leader's own answer has room for one, which JVM leaders have from version 7 on, and it warns
+    of no copies that it does not wait for.
+    """
+
+    at_ms: int
+    members: tuple[AtRest, ...]
+    standbys: int | None
+    warmups: int
+    has_room: bool
+    is_quiet: bool
+
+
+class Drained(NamedTuple):
+    """The operator waited for follow-ups: `rounds` were needed, `bound` at most are promised."""
+
+    at_ms: int
+    rounds: int
+    bound: int
+
+
 Happening = (
     Started
     | Ended
@@ -158,6 +257,10 @@ Happening = (
     | Settled
     | Unsettled
     | Happened
+    | Decided
+    | Followed
+    | Rested
+    | Drained
     | GroupEvent
 )
 """One line of the trace."""

@@ -149,6 +149,8 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         f"broken at {broken.at_ms} ms: {broken.rule}: {broken.sentence}"
         for broken in outcome.broken
     )
+    if outcome.asked.draw_all:
+        lines.append(f"drawn: {_drawn(outcome)}")
     if outcome.ok:
         lines.append(f"good: {path}, seed {outcome.options.seed}")
     else:
@@ -156,6 +158,25 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         lines.append(f"bad: {path}, seed {outcome.options.seed}{known}")
         lines.append(f"replay: {replay_command(outcome)}")
     return lines
+
+
+def _drawn(outcome: Outcome) -> str:
+    """What `--draw all` decided."""
+    drawn, moves = outcome.options.dimensions, ""
+    if drawn.moves:
+        moves = ", another port after each start"
+    endpoints = ", ".join(endpoint or "none" for endpoint in drawn.endpoints)
+    return "; ".join(
+        (
+            f"native members {'cooperative' if drawn.cooperative else 'eager'}",
+            f"members {'static' if outcome.options.static else 'dynamic'}",
+            f"endpoints {endpoints}{moves}" if drawn.routes else "no endpoints",
+            *(["leaders hold routing views"] if drawn.views else []),
+            *([f"record limit {drawn.record_limit} bytes"] if drawn.record_limit else []),
+            f"{drawn.standbys} standby replicas",
+            *([f"{drawn.restore} records restored a second"] if drawn.restore else []),
+        )
+    )
 
 
 def replay_command(outcome: Outcome) -> str:
@@ -168,6 +189,7 @@ def replay_command(outcome: Outcome) -> str:
     parts += [f"--partitions {asked.partitions}"]
     parts += ["--static"] if asked.static else []
     parts += [f"--faults {','.join(sorted(asked.faults))}"] if asked.faults else []
+    parts += ["--draw all"] if asked.draw_all else []
     parts += ["--offline"] if asked.offline else []
     parts += ["--force"] if asked.force else []
     return " ".join(parts)
@@ -175,7 +197,10 @@ def replay_command(outcome: Outcome) -> str:
 
 def outcome_document(outcome: Outcome) -> dict[str, object]:
     """One bounce as plain types with stable names."""
-    return {
+    drawn: dict[str, object] = {}
+    if outcome.asked.draw_all:
+        drawn = {"drawn": {"static": outcome.options.static, **asdict(outcome.options.dimensions)}}
+    return drawn | {
         "seed": outcome.options.seed,
         "from": outcome.plan.old,
         "to": outcome.plan.new,

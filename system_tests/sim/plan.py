@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from probing import RELEASES, Bounce, Release
+from probing import RELEASES, Bounce, RebalanceProtocol, Release
 from system_tests.sim.known_issues import Shape, known_issues, path_between
 from system_tests.sim.world.behaviour import behaviour_of, find_program
+from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions, draw_dimensions
 from system_tests.sim.world.scheduler import Scheduler
 
 FAULTS = (
@@ -23,6 +24,7 @@ FAULTS = (
 """What may strike: messages lost, sent twice, late; members paused past their session, slow,
 killed; the leader killed; the coordinator moved; a state directory lost."""
 _DRAWS = 10_000
+_EAGER_PIN = "2.3"
 
 
 class OptionError(ValueError):
@@ -41,6 +43,8 @@ class BounceOptions:
         faults: names out of `FAULTS`.
         offline: stop all, start all, no pin.
         force: one bounce without a pin where there is no path.
+        dimensions: what else the group has.
+        draw_all: dimensions are drawn, and whether members are static.
     """
 
     seed: int = 0
@@ -53,6 +57,8 @@ class BounceOptions:
     faults: frozenset[str] = frozenset()
     offline: bool = False
     force: bool = False
+    dimensions: Dimensions = NO_DIMENSIONS
+    draw_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,13 +133,34 @@ def plan_bounce(options: BounceOptions) -> Plan:
         raise OptionError(
             f"{path.reasons[0]} (--offline does that; --force shows what it prevents)"
         )
+    stages = path.stages(in_one=asked_for)
+    if options.dimensions.cooperative and not asked_for:
+        stages = _by_way_of_eager(stages, old, new)
     return Plan(
         old=old.name,
-        stages=path.stages(in_one=asked_for),
+        stages=stages,
         resting_versions=_resting(old, new, options),
         is_uniform=not new.is_native,
         final_version=new.latest_native_version or new.latest_version,
     )
+
+
+def _by_way_of_eager(stages: tuple[Bounce, ...], old: Release, new: Release) -> tuple[Bounce, ...]:
+    """Add the bounce in which cooperative members of ours are eager beside releases up to 2.3.
+
+    A leader up to 2.3 hands a partition on while a cooperative owner still has it. So members of
+    ours are eager until the last such program is gone, and before the first one comes (KIP-429).
+    """
+    eager = Bounce(release="", upgrade_from=_EAGER_PIN, reasons=())
+    if new.is_native and _is_eager(old) and stages[0].upgrade_from is None:
+        return (replace(eager, release=new.name), *stages)
+    if old.is_native and _is_eager(new):
+        return (replace(eager, release=old.name), *stages)
+    return stages
+
+
+def _is_eager(release: Release) -> bool:
+    return release.rebalance_protocol is RebalanceProtocol.EAGER and not release.is_native
 
 
 def _resting(old: Release, new: Release, options: BounceOptions) -> tuple[int, ...]:
@@ -171,6 +198,8 @@ def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
         ReleaseError: a release does not exist.
         OptionError: history knows something against every pair.
     """
+    if options.draw_all:
+        options = _draw_group(options)
     old = None if options.old is None else find_program(options.old)
     new = None if options.new is None else find_program(options.new)
     if old is not None and new is not None:
@@ -185,12 +214,26 @@ def draw(options: BounceOptions, dice: Scheduler) -> BounceOptions:
     )
 
 
+def _draw_group(options: BounceOptions) -> BounceOptions:
+    """Fill in the dimensions; a group that was asked to be static stays so.
+
+    A failover of the coordinator may fence a static member for good, which is known.
+    """
+    dimensions, is_static = draw_dimensions(options.seed, options.members)
+    is_static = is_static or options.static
+    if is_static:  # its coordinator answers a member that has moved without telling the leader
+        dimensions = replace(dimensions, moves=False)
+    faults = options.faults - {"coordinator"} if is_static else options.faults
+    return replace(options, dimensions=dimensions, static=is_static, faults=faults, draw_all=False)
+
+
 def read_options(given: Mapping[str, Any]) -> BounceOptions:
     """Check what can be checked before anything runs.
 
     Args:
         given: seed, old, new, members, threads, static, partitions, offline, force as in
-            `BounceOptions`, and `faults` as text: none, all, or a comma separated list.
+            `BounceOptions`, `draw` as text: releases or all, and `faults` as text: none, all, or a
+            comma separated list.
 
     Raises:
         OptionError: an unknown fault, or options that do not fit together.
@@ -218,6 +261,7 @@ def read_options(given: Mapping[str, Any]) -> BounceOptions:
         faults=faults,
         offline=given["offline"],
         force=given["force"],
+        draw_all=given["draw"] == "all",
     )
     for name in (options.old, options.new):
         if name is not None:

@@ -12,7 +12,7 @@ from assignor.rebalance.leader.record_budget import (
     fit_group,
     protocol_bytes,
 )
-from assignor.rebalance.leader.stalled_copies import NONE_STALLED
+from assignor.rebalance.leader.stalled_copies import NONE_STALLED, StalledCopies
 from assignor.rebalance.leader.strategy_attempts import NO_FAILURES
 from assignor.rebalance.leader.subscriptions import GroupMember
 from assignor.rebalance.leader.threads import assign_actives, assign_threads
@@ -30,6 +30,7 @@ __all__ = [
     "LeaderSettings",
     "MemberAnswer",
     "MemberBytes",
+    "StalledCopies",
     "assign_actives",
     "assign_group",
     "assign_threads",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from assignor.errors import TaskAssignmentError
 from assignor.rebalance.blobs import read_answer, write_answer
+from assignor.rebalance.leader.finalized_levels import levels_answered
 from assignor.rebalance.leader.record_budget import (
     GroupBudget,
     MemberBytes,
@@ -34,12 +35,10 @@ from encoding import (
     encode_view_forms,
 )
 from probing import EARLIEST_NATIVE_VERSION, Answer, Content, LeaderDecision
-from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS, FinalizedLevels
-from probing.persisted_formats import PERSISTENT_VERSIONS
+from probing.features import UNKNOWN_LEVELS, FinalizedLevels
 
 # A host map exists from this version on; native bodies carry a view instead.
 _HOSTS_SINCE = 2
-_LOWEST_FORMAT = PERSISTENT_VERSIONS[0]
 _KEY_AND_LENGTH = 8
 _NO_HOSTS = PartitionsByHost()
 
@@ -264,18 +263,9 @@ def _native_part(
         partition_counts=shared.source_counts,
         next_version=answer.next_version,
         subscription_read=answer.subscription_read,
-        feature_levels=_levels_said(request),
+        feature_levels=levels_answered(request.levels, request.persistent_version),
         feature_epoch=request.levels.epoch,
     )
-
-
-def _levels_said(request: GroupRequest) -> Mapping[str, int]:
-    """Finalized levels; without any, and so with the epoch -1, the format that the leader writes.
-
-    The lowest format is what everybody writes anyway and is not said.
-    """
-    says_own = request.levels == UNKNOWN_LEVELS and request.persistent_version > _LOWEST_FORMAT
-    return {PERSISTENT_METADATA: request.persistent_version} if says_own else request.levels.levels
 
 
 def _bytes_of(
@@ -287,7 +277,7 @@ def _bytes_of(
     forms = shared.forms
     native = request.natives.get(member)
     if forms is not None and native is not None and draft.assignment.native is not None:
-        best = choose_view_form(forms, native.held)
+        best = _best_form(forms, native.held, draft.assignment.native)
         view = len(forms.bytes_of(best, native.held))
         by_form[best] = size + view + _KEY_AND_LENGTH
     elif draft.assignment.partitions_by_host:
@@ -300,6 +290,12 @@ def _bytes_of(
             topics=shared.topics, partitions=draft.partitions, member_id=member
         ),
     )
+
+
+def _best_form(forms: ViewForms, held: ViewReference | None, native: NativeAssignment) -> ViewForm:
+    """The smallest form that is right for a member and that the layout of its answer has."""
+    best = choose_view_form(forms, held)
+    return best if native.carries(f"view_{best.value}") else ViewForm.FULL
 
 
 def _with_view(draft: MemberAnswer, form: ViewForm, data: bytes) -> MemberAnswer:
@@ -331,6 +327,13 @@ def _without_hosts(draft: MemberAnswer) -> MemberAnswer:
     return replace(draft, assignment=assignment, user_data=write_answer(assignment))
 
 
+def _views(native: NativeAssignment | None) -> tuple[bytes | None, ...] | None:
+    """The routing view in its three forms, of which one at most is there."""
+    if native is None:
+        return None
+    return native.view_full, native.view_delta, native.view_reference
+
+
 def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) -> None:
     meant = draft.assignment
     said = read_answer(draft.user_data, known_versions)
@@ -338,7 +341,7 @@ def _check(member: str, draft: MemberAnswer, known_versions: tuple[int, ...]) ->
         said.version == meant.version
         and said.active_tasks == meant.active_tasks
         and said.standby_tasks == meant.standby_tasks
-        and (said.native is None) == (meant.native is None)
+        and _views(said.native) == _views(meant.native)
     )
     if not agrees:
         raise TaskAssignmentError(

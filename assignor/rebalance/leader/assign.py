@@ -326,12 +326,12 @@ def _natives(release: Release, read: Sequence[ReadMember]) -> dict[str, NativeMe
             version = max(
                 (v for v in release.native_versions if v <= theirs), default=EARLIEST_NATIVE_VERSION
             )
-            held = None
-            # A static member gets the view whole: after a restart it gets these very bytes again,
-            # and holds none that a change or a name could be about.
-            is_static = one.native is not None and one.native.instance_id is not None
-            if one.native is not None and one.native.view_epoch >= 0 and not is_static:
-                held = ViewReference(one.native.view_epoch, one.native.view_checksum)
+            held, said = None, one.native
+            # A static member, or one whose layout leaves that open, gets the view whole: after a
+            # restart it gets these bytes again, and holds none that a change could be about.
+            is_dynamic = said and said.instance_id is None and said.carries("instance_id")
+            if said is not None and said.view_epoch >= 0 and is_dynamic:
+                held = ViewReference(said.view_epoch, said.view_checksum)
             natives[one.member.member_id] = NativeMember(version=version, held=held)
     return natives
 

@@ -11,7 +11,14 @@ from functools import lru_cache
 from assignor.rebalance.leader.subscriptions import ReadMember
 from encoding import NativeSubscription, shown
 from probing import Content, LeaderDecision, Release, member_ranges
-from probing.features import UNKNOWN_LEVELS, FeatureError, FinalizedLevels, group_levels
+from probing.features import (
+    PERSISTENT_METADATA,
+    UNKNOWN_LEVELS,
+    FeatureError,
+    FinalizedLevels,
+    group_levels,
+)
+from probing.persisted_formats import PERSISTENT_VERSIONS
 
 _LISTED = 3
 LONGEST_NAME = 255
@@ -29,6 +36,16 @@ def levels_said(levels: Mapping[str, int], epoch: int) -> FinalizedLevels:
         return FinalizedLevels(levels=levels, epoch=epoch)
     except FeatureError:
         return UNKNOWN_LEVELS
+
+
+def levels_answered(levels: FinalizedLevels, persistent_version: int) -> Mapping[str, int]:
+    """Levels for an answer: the finalized ones, else what the leader itself writes (KIP-384).
+
+    Without finalized levels the epoch is -1: who does not know better takes that for no levels. The
+    lowest persistent version is what everybody writes anyway and is not said.
+    """
+    says_own = levels == UNKNOWN_LEVELS and persistent_version > PERSISTENT_VERSIONS[0]
+    return {PERSISTENT_METADATA: persistent_version} if says_own else levels.levels
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,6 @@ from assignor.placement import (
     TaskAssignment,
     group_state,
     is_stuck,
-    least_lags,
 )
 from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.claims import FIRST_BACKOFF_MS, NO_CLAIMS, ClaimMemory, Claims
@@ -24,6 +23,7 @@ from assignor.rebalance.leader.stalled_copies import (
     NONE_STALLED,
     StalledCopies,
     news_of,
+    remembered_lags,
     stalled_now,
 )
 from assignor.rebalance.leader.strategy_attempts import (
@@ -149,7 +149,7 @@ def place_tasks(
         ),
         warnings=(*state.warnings, *news, *tried.warnings, *kept.warnings),
         frozen=kept.tasks,
-        lags={one.process_id: least_lags(one, config.acceptable_recovery_lag) for one in clients},
+        lags=remembered_lags(clients, state, tried.assignment),
         failures=tried.failures,
         stalled=stalled,
     )

@@ -6,9 +6,17 @@ for ever: the looks end, until tasks wait for another client or all have come ne
 were (`least_lags`; a lag that goes up and down ends the looks too). No clock: time is handed in.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assignor.placement import GroupState, TaskAssignment, share_warnings, stalled_clients
+from assignor.placement import (
+    ClientInput,
+    GroupState,
+    TaskAssignment,
+    least_lags,
+    share_warnings,
+    stalled_clients,
+)
 from encoding import TaskId
 
 # With the probing interval of ten minutes the last look is ten and a half hours after the first.
@@ -89,6 +97,23 @@ def stalled_now(
     return StalledCopies(
         looks=looks, look_at_ms=look_at_ms, clients=clients, copies=copies, stuck=stuck
     )
+
+
+def remembered_lags(
+    clients: Sequence[ClientInput], state: GroupState, assignment: TaskAssignment
+) -> dict[str, Mapping[TaskId, int]]:
+    """Process id -> `least_lags`, of what each process runs or restores from now on.
+
+    State that lies on its disk from before, and that it is not asked to restore, cannot come
+    nearer.
+    """
+    given: dict[str, set[TaskId]] = {name: set() for name in state.clients}
+    for task, number in zip(state.tasks, assignment.active.tolist(), strict=True):
+        given[state.clients[number]].add(task)
+    for index, number in assignment.standbys:
+        given[state.clients[number]].add(state.tasks[index])
+    limit = state.config.acceptable_recovery_lag
+    return {one.process_id: least_lags(one, limit, given=given[one.process_id]) for one in clients}
 
 
 def news_of(

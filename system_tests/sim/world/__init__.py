@@ -2,8 +2,10 @@
 
 from system_tests.sim.world.behaviour import Behaviour, behaviour_of
 from system_tests.sim.world.consumer import GROUP, beat
+from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.leading import LeaderPlace, Led
+from system_tests.sim.world.observing import routed_by
 from system_tests.sim.world.remembered import forget_answers
 from system_tests.sim.world.scheduler import Pending, Scheduler
 from system_tests.sim.world.setup import INSTANCE, Network, WorldSetup
@@ -14,7 +16,9 @@ from system_tests.sim.world.wire import read_assignment, read_subscription
 __all__ = [
     "GROUP",
     "INSTANCE",
+    "NO_DIMENSIONS",
     "Behaviour",
+    "Dimensions",
     "LeaderPlace",
     "Led",
     "Network",
@@ -30,4 +34,5 @@ __all__ = [
     "forget_answers",
     "read_assignment",
     "read_subscription",
+    "routed_by",
 ]

@@ -97,8 +97,16 @@ def find_program(text: str) -> Release:
 
 
 @cache
-def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
+def behaviour_of(
+    release_name: str, upgrade_from: str | None, *, native_cooperative: bool = False
+) -> Behaviour:
     """Return the row of a release that was started with `upgrade_from`.
+
+    Args:
+        release_name: of a release, or of a program that was never shipped.
+        upgrade_from: the setting.
+        native_cooperative: members of ours are told to be cooperative, and are unless a pin keeps
+            them eager.
 
     Raises:
         ReleaseError: no such release, or the value is unknown, refused or fatal there.
@@ -106,12 +114,17 @@ def behaviour_of(release_name: str, upgrade_from: str | None) -> Behaviour:
     release = find_program(release_name)
     row = release.started_with(upgrade_from)
     protocol = release.rebalance_protocol if row is None else row.rebalance_protocol
+    if release.is_native:
+        is_free = row is None or protocol is RebalanceProtocol.COOPERATIVE
+        is_cooperative = native_cooperative and is_free
+    else:
+        is_cooperative = protocol is RebalanceProtocol.COOPERATIVE
     order = release.order
     return Behaviour(
         release=release,
         upgrade_from=upgrade_from,
         may_be_static=order >= _KIP_345,
-        cooperative=protocol is RebalanceProtocol.COOPERATIVE and not release.is_native,
+        cooperative=is_cooperative,
         names_given_up_tasks=order < _KIP_441 or release.is_native,
         leaves_on_close=release.is_native,
         forces_by_leaving=order < _KIP_568,

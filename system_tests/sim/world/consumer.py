@@ -7,6 +7,7 @@ bytes changes nothing (KAFKA-10455) is the coordinator's rule and nobody's speci
 """
 
 from dataclasses import replace
+from typing import Any
 
 from assignor import LeaderRefused, MemberRefused, TaskAssignmentError, TasksHeld
 from assignor.rebalance import NO_CLAIMS
@@ -57,6 +58,7 @@ def join(world: MemberWorld, thread: StreamThread) -> None:
         value, user_data = streams.subscription(
             world.disks[thread.process].report(world.now_ms),
             gave_up_tasks=not (behaviour.cooperative or behaviour.names_given_up_tasks),
+            **_owned(thread),
         )
     except MemberRefused as error:
         world.fail(thread, str(error))
@@ -87,6 +89,13 @@ def join(world: MemberWorld, thread: StreamThread) -> None:
     )
     thread.asked = request
     world.send(thread, request)
+
+
+def _owned(thread: StreamThread) -> dict[str, Any]:
+    """What a cooperative member of ours says that it has not given up, and since when."""
+    if not (thread.behaviour.cooperative and thread.behaviour.release.is_native):
+        return {}
+    return {"owned_partitions": thread.owned, "owned_generation": thread.taken}
 
 
 def on_join(world: MemberWorld, thread: StreamThread, answer: JoinAnswer) -> None:
@@ -129,12 +138,13 @@ def _begin_generation(world: MemberWorld, thread: StreamThread, answer: JoinAnsw
                     lags_before=thread.lags,
                     claims=thread.claims,
                     names=world.names,
+                    **world.known_by_leader(thread),
                 ),
             )
         except (LeaderRefused, TaskAssignmentError, WireError) as error:
             world.fail(thread, str(error))
             return
-        world.record(led.happening)
+        world.led_by(thread, led)
         thread.led_supported = led.lowest_supported
         thread.lags, thread.answered = led.lags, led.claims
         assignments = led.assignments

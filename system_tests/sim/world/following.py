@@ -69,7 +69,7 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
     give(world, thread, given)
     ignores = any(isinstance(command, IgnoreTasks) for command in received.commands)
     runs = () if ignores or received.failure else partitions
-    thread.phase = Phase.STABLE
+    thread.phase, thread.taken = Phase.STABLE, thread.generation
     thread.cause = Cause.REBALANCE
     thread.owned = runs
     thread.followup += 1
@@ -97,6 +97,8 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
             failure=received.failure,
         )
     )
+    version = assignment.version if assignment else 0
+    world.took(thread, version=version, is_followed=not (ignores or received.failure))
     _follow(world, thread, received, revoked=bool(given), used_before=used_before)
 
 

@@ -7,7 +7,7 @@ member that gives partitions up knew of it (KAFKA-9821).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from assignor import (
@@ -21,20 +21,22 @@ from assignor import (
     assign_group,
     find_strategy,
 )
-from assignor.rebalance import ClaimMemory
-from encoding import TaskId, TopicPartition
+from assignor.rebalance import GROUP_RECORD_LIMIT, NONE_STALLED, ClaimMemory, StalledCopies
+from encoding import TaskId, TopicPartition, View
 from probing import Content, Release
 from system_tests.coordinator import JoinedMember
-from system_tests.sim.events import Answer, Answered
+from system_tests.sim.events import Answer, Answered, Decided
 from system_tests.sim.world.behaviour import Behaviour, find_program
+from system_tests.sim.world.observing import decided_by
 from system_tests.sim.world.remembered import remembered
+from system_tests.sim.world.thread import StreamThread
 from system_tests.sim.world.wire import read_subscription, write_assignment
 
 Partitions = tuple[TopicPartition, ...]
 _KIP_441 = (2, 6, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Application:
     """What the group processes, the same on every member.
 
@@ -43,6 +45,7 @@ class Application:
         partition_counts: source topic -> partitions.
         task_of: partition -> the task that reads it.
         config: settings of the assignor.
+        record_limit: bytes of the group's record.
         follows_lags: leaders from KIP-441 on place by lags, as they do; where the clock stands
             still nothing ever catches up, and they all keep what is there.
     """
@@ -52,6 +55,15 @@ class Application:
     task_of: Mapping[TopicPartition, TaskId]
     config: AssignmentConfig
     follows_lags: bool = True
+    record_limit: int = GROUP_RECORD_LIMIT
+
+    @cached_property
+    def inputs(self) -> dict[TaskId, Partitions]:
+        """Task -> partitions that it reads."""
+        found: dict[TaskId, Partitions] = {}
+        for partition, task in sorted(self.task_of.items()):
+            found[task] = (*found.get(task, ()), partition)
+        return found
 
     def __hash__(self) -> int:
         return id(self)  # one object a world; only settings are looked up by it
@@ -65,6 +77,8 @@ class Led(NamedTuple):
     lags: Mapping[str, Mapping[TaskId, int]]
     claims: ClaimMemory
     happening: Answered
+    stalled: StalledCopies = NONE_STALLED
+    decided: Decided | None = None
 
 
 @lru_cache(maxsize=256)
@@ -75,6 +89,7 @@ def _settings(release: str, application: Application) -> LeaderSettings:
         subtopologies=application.subtopologies,
         config=application.config,
         strategy=_strategy(found, follows_lags=application.follows_lags),
+        group_record_limit=application.record_limit,
     )
 
 
@@ -98,6 +113,9 @@ class LeaderPlace(NamedTuple):
         lags_before: process id -> lags, as this leader saw them the last time.
         claims: what the leader remembers of its answer before.
         names: member id -> thread, for the trace.
+        stalled: what the leader remembers of copies that came no nearer.
+        held_view: the routing view that it got as a member, None where leaders go without.
+        observed: threads, where what is decided is put down for the checkers; empty: it is not.
     """
 
     thread: str
@@ -108,6 +126,9 @@ class LeaderPlace(NamedTuple):
     lags_before: Mapping[str, Mapping[TaskId, int]]
     claims: ClaimMemory
     names: Mapping[str, str]
+    stalled: StalledCopies = NONE_STALLED
+    held_view: View | None = None
+    observed: Sequence[StreamThread] = ()
 
 
 def lead(
@@ -145,7 +166,9 @@ def lead(
             claims=place.claims,
             generation=place.generation,
             now_ms=place.now_ms,
+            stalled=place.stalled,
         ),
+        held_view=place.held_view,
     )
     parts = {
         member_id: write_assignment(one.partitions, one.user_data)
@@ -157,6 +180,30 @@ def lead(
         lags=answer.lags,
         claims=answer.claims,
         happening=_happening(behaviour, answer, parts, place),
+        stalled=answer.stalled,
+        decided=_decided(behaviour, application, members, answer, place),
+    )
+
+
+def _decided(
+    behaviour: Behaviour,
+    application: Application,
+    members: Sequence[GroupMember],
+    answer: GroupAnswer,
+    place: LeaderPlace,
+) -> Decided | None:
+    """Say for the checkers of groups with dimensions what was decided; None in other groups."""
+    if not place.observed:
+        return None
+    return decided_by(
+        behaviour.release,
+        members,
+        answer,
+        names=place.names,
+        threads=place.observed,
+        inputs=application.inputs,
+        generation=place.generation,
+        now_ms=place.now_ms,
     )
 
 

@@ -5,8 +5,10 @@ from functools import lru_cache
 from uuid import UUID
 
 from assignor import AssignmentConfig, MemberIdentity, StreamsMember, Topology, plan_tasks
+from assignor.rebalance import GROUP_RECORD_LIMIT
 from system_tests.coordinator import CoordinatorConfig
 from system_tests.sim.world.behaviour import behaviour_of
+from system_tests.sim.world.dimensions import NO_DIMENSIONS, Dimensions
 from system_tests.sim.world.disk import StateRates
 from system_tests.sim.world.leading import Application
 from system_tests.sim.world.thread import StreamThread
@@ -50,6 +52,7 @@ class WorldSetup:
         config: of the assignor; rates: of the state.
         broker: settings of the coordinator.
         network: while no faults are wanted.
+        dimensions: what else the group has; `config` and `rates` are given apart.
     """
 
     seed: int | None = 0
@@ -61,6 +64,7 @@ class WorldSetup:
     rates: StateRates = field(default_factory=StateRates)
     broker: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     network: Network = field(default_factory=Network)
+    dimensions: Dimensions = NO_DIMENSIONS
 
 
 def make_thread(setup: WorldSetup, process: int, number: int) -> StreamThread:
@@ -84,11 +88,14 @@ def make_application(
 ) -> tuple[Application, tuple[str, ...]]:
     """Make the application, with the topics that its members subscribe to."""
     has_state = setup.rates.history > 0 or setup.rates.growth > 0
-    return _make_application(setup.partitions, setup.config, has_state=has_state), (TOPIC,)
+    limit = setup.dimensions.record_limit
+    return _make_application(setup.partitions, setup.config, limit, has_state=has_state), (TOPIC,)
 
 
 @lru_cache(maxsize=64)
-def _make_application(partitions: int, config: AssignmentConfig, *, has_state: bool) -> Application:
+def _make_application(
+    partitions: int, config: AssignmentConfig, record_limit: int | None, *, has_state: bool
+) -> Application:
     topology = (
         Topology()
         .add_source("read", topics=[TOPIC])
@@ -104,4 +111,5 @@ def _make_application(partitions: int, config: AssignmentConfig, *, has_state: b
         task_of=plan.task_by_partition,
         config=config,
         follows_lags=has_state,
+        record_limit=GROUP_RECORD_LIMIT if record_limit is None else record_limit,
     )

@@ -16,7 +16,7 @@ from system_tests.sim.world import consumer
 from system_tests.sim.world import following as taking
 from system_tests.sim.world.behaviour import behaviour_of
 from system_tests.sim.world.member_world import MemberWorld
-from system_tests.sim.world.scheduler import Pending
+from system_tests.sim.world.scheduler import Pending, Scheduler
 from system_tests.sim.world.setup import WorldSetup
 from system_tests.sim.world.thread import Phase, StreamThread
 
@@ -24,9 +24,10 @@ from system_tests.sim.world.thread import Phase, StreamThread
 class World(MemberWorld):
     """All there is, and one thing after another; see `MemberWorld` for what it is made of."""
 
-    def __init__(self, setup: WorldSetup) -> None:
-        """Make a world in which nobody is up."""
+    def __init__(self, setup: WorldSetup, *, scheduler: Scheduler | None = None) -> None:
+        """Make a world in which nobody is up; the scheduler is made of the seed by default."""
         super().__init__(setup)
+        self.scheduler = scheduler or self.scheduler
         self._process_ids = list(range(1, setup.processes + 1))
 
     def copy(self) -> Self:
@@ -49,6 +50,7 @@ class World(MemberWorld):
         other.threads = [thread.copy() for thread in self.threads]
         other.names = self.names.copy()
         other.trace = self.trace.copy()
+        other.decisions = self.decisions
         other.is_stable = self.is_stable
         return other
 
@@ -152,13 +154,15 @@ class World(MemberWorld):
         Raises:
             ReleaseError: no such release, or it refuses the setting.
         """
-        behaviour = behaviour_of(release, upgrade_from)
+        dimensions = self.setup.dimensions
+        behaviour = behaviour_of(release, upgrade_from, native_cooperative=dimensions.cooperative)
         process_id = UUID(int=self._process_ids[process])
         for thread in self._of(process):
             thread.start(
                 behaviour,
                 process_id=process_id,
                 subtopologies=self.application.subtopologies,
+                endpoint=dimensions.endpoint_of(process, starts=thread.life),
             )
             self.record(
                 Started(

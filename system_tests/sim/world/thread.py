@@ -11,7 +11,14 @@ from typing import Self
 from uuid import UUID
 
 from assignor import MemberIdentity, StreamsMember, Subtopology
-from assignor.rebalance import NEW_PACE, NO_CLAIMS, ClaimMemory, RejoinPace
+from assignor.rebalance import (
+    NEW_PACE,
+    NO_CLAIMS,
+    NONE_STALLED,
+    ClaimMemory,
+    RejoinPace,
+    StalledCopies,
+)
 from encoding import TaskId, TopicPartition
 from system_tests.coordinator import NO_GENERATION, UNKNOWN_MEMBER_ID, JoinGroup
 from system_tests.sim.events import Cause
@@ -48,6 +55,9 @@ class StreamThread:
         lags: process id -> lags, as it saw them when it led last.
         claims: what it remembers of its answer, if it led its last generation; answered: of the
             answer that is on its way.
+        stalled: what it remembers of copies that came no nearer, if it led.
+        taken: generation of the last answer that it took, -1: none since it joined anew;
+            answered_version: the version of that answer, 0: it could not be read.
         pace: how long a member of ours waits before it asks for the next rebalance.
         followup: number of its present schedule; an older one that becomes due is void.
         request: number of the request whose answer it waits for; sent_copy: which sending of it.
@@ -75,6 +85,9 @@ class StreamThread:
     lags: Mapping[str, Mapping[TaskId, int]] = field(default_factory=dict)
     claims: ClaimMemory = NO_CLAIMS
     answered: ClaimMemory = NO_CLAIMS
+    stalled: StalledCopies = NONE_STALLED
+    taken: int = NO_GENERATION
+    answered_version: int = 0
     pace: RejoinPace = NEW_PACE
     followup: int = 0
     request: int = 0
@@ -109,9 +122,12 @@ class StreamThread:
         *,
         process_id: UUID,
         subtopologies: tuple[Subtopology, ...],
+        endpoint: str | None = None,
     ) -> None:
         """Begin the next life; the consumer knows nothing of the former one."""
-        identity = MemberIdentity(process_id=process_id, instance_id=self.instance_id)
+        identity = MemberIdentity(
+            process_id=process_id, instance_id=self.instance_id, user_endpoint=endpoint
+        )
         self.behaviour = behaviour
         self.streams = StreamsMember(
             behaviour.release,
@@ -138,16 +154,17 @@ class StreamThread:
     def lose_membership(self) -> None:
         """Forget member id and generation: the group went on without it."""
         self.member_id = UNKNOWN_MEMBER_ID
-        self.generation = NO_GENERATION
+        self.generation = self.taken = NO_GENERATION
         self.leads = False
 
     def _forget(self) -> None:
-        self.generation = NO_GENERATION
+        self.generation = self.taken = NO_GENERATION
         self.leads = False
         self.owned = ()
         self.rejoin_after = ""
         self.led_supported = None
         self.lags = {}
+        self.stalled = NONE_STALLED
         self.pace = NEW_PACE
         self.claims = self.answered = NO_CLAIMS
         self.followup += 1

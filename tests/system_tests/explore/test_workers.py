@@ -5,8 +5,7 @@ import signal
 
 import pytest
 
-from system_tests.explore import expansion, search, workers
-from system_tests.explore.expansion import Bounds
+from system_tests.explore import Bounds, expansion, search, workers
 from system_tests.explore.search import Search, explore
 from system_tests.explore.workers import WorkerLostError
 from system_tests.sim import BounceOptions, plan_bounce

@@ -214,7 +214,7 @@ HARMLESS: Final[dict[str, str]] = {
     " anyhow; test_sim_kip268 counts the rebalance that is missing",
     f"{_T}: lifted in passing": "the leader's last rebalance lifts it all the same;"
     " test_sim_kip268 counts the rebalance that is too much",
-    "member, follow-ups: host is missing": "no member of the simulation serves queries;"
+    "member, follow-ups: host is missing": "no member of these bounces serves queries;"
     " tests/assignor has one that does",
     "member, follow-ups: tasks wait to be revoked": "a follow-up at 0 ms: the next row rejoins at"
     " once as well",

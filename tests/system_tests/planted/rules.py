@@ -255,6 +255,8 @@ def main() -> int:
         wrong += [f"{was} is stored, {now} is measured" for was, now in pairs if was != now]
     else:
         fresh = {"bounces": len(met[0][1]), "rows": rows, "checkers": checkers}
+        before = json.loads(STORED.read_text(encoding="utf-8"))
+        fresh["dimensions"] = before["dimensions"]
         STORED.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
     click.echo("\n".join(sorted(wrong)), err=True)
     return bool(wrong)

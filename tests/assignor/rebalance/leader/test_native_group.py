@@ -218,3 +218,36 @@ def test_an_answer_above_what_was_sent_is_a_failure_not_a_rejoin():
     received = member.receive((), answer, now_ms=0)
     assert "version 12" in received.failure
     assert not [c for c in received.commands if isinstance(c, RejoinNow)]
+
+
+class TestLayoutsWithoutAField:
+    """Version 102, which exists for tests only, has no reference and no instance id any more."""
+
+    @staticmethod
+    def settled(**options):
+        group = Group()
+        for number, name in enumerate("ab"):
+            group.join(name, "next", endpoint=f"{name}:{8080 + number}", **options)
+        for _ in range(3):
+            group.round("a")
+        assert group.used_versions() == {"a": 102, "b": 102}
+        return group
+
+    @pytest.mark.parametrize("rounds", [1, 2, 3])
+    def test_a_member_has_its_routing_where_the_layout_has_no_reference(self, rounds):
+        group = self.settled()
+        for _ in range(rounds):
+            group.round("a")
+        assert {name: len(one.routing.active) for name, one in group.members.items()} == {
+            "a": 2,
+            "b": 2,
+        }
+
+    def test_a_member_that_cannot_say_whether_it_is_static_can_be_given_its_answer_again(self):
+        group = self.settled(instance_id="i")
+        group.partitions = 7
+        group.round("a")
+        again = start("next", number=1, endpoint="b:8081", instance_id="i")
+        answer = group.last.answers["b"]
+        again.receive(answer.partitions, answer.user_data, now_ms=0)
+        assert len(again.routing.active) == 2

@@ -237,3 +237,49 @@ def test_a_strategy_says_that_it_waits_for_stalled_copies():
     answer = run_strategy(stalled_state("b"), high_availability)
     assert (answer.look_again, answer.followup) == (True, False)
     assert [one for one in answer.warnings if one.startswith("2 tasks wait for client b")]
+
+
+class Leftovers(Led):
+    """b has state of every task from an earlier life; what it restores is caught up at once."""
+
+    def round(self, now_ms=0):
+        self.now_ms = now_ms or self.now_ms
+        before = {} if self.last is None else {"lags_before": self.last.lags}
+        blobs = []
+        for name, member in self.group.members.items():
+            sums = dict.fromkeys(ENDS, 1_000) if name == "b" else {}
+            sums |= dict.fromkeys(member.held.standby, 250_000)
+            sums |= dict.fromkeys(member.held.active, RUNNING)
+            sums = {task: sums[task] for task in sums if task.partition < self.partitions}
+            blobs.append(GroupMember(member_id=name, user_data=member.subscription(sums)[1]))
+        stalled = NONE_STALLED if self.last is None else self.last.stalled
+        self.last = assign_group(
+            self.group.settings("native"),
+            blobs,
+            {"lines": self.partitions},
+            knowledge=LeaderKnowledge(
+                leader_id="a", now_ms=self.now_ms, end_offset_sums=ENDS, stalled=stalled, **before
+            ),
+        )
+        for name, member in self.group.members.items():
+            answer = self.last.answers[name]
+            member.receive(answer.partitions, answer.user_data, now_ms=self.now_ms)
+        return self.next_ms(), [one for one in self.last.warnings if "no nearer" in one]
+
+
+def test_state_that_nobody_restores_is_not_a_copy_that_comes_no_nearer():
+    led = Leftovers(partitions=8)
+    looks = looks_of(led)
+    # One copy at a time: the first is asked for in the first round, the last moves in the fifth.
+    assert [wait for wait, _ in looks] == [10, 10, 10, 10, None]
+    assert [warning for _, warnings in looks for warning in warnings] == []
+    assert (led.moved("a"), led.moved("b")) == (4, 4)
+
+
+def test_lags_are_remembered_of_what_is_restored_and_of_what_came_no_nearer_before_it_was_dropped():
+    dropped, kept, left, nearer = (TaskId(0, number) for number in range(4))
+    lags = {dropped: 50_000, kept: 40_000, left: 30_000, nearer: 20_000}
+    before = {dropped: 45_000, kept: 60_000, nearer: 70_000}
+    client = ClientInput(process_id="b", lags=lags, lags_before=before)
+    found = least_lags(client, 10_000, given={kept})
+    assert found == {dropped: 45_000, kept: 40_000}

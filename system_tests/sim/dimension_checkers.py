@@ -1,0 +1,254 @@
+"""Rules of groups with dimensions: cooperative members, routing, copies, answers that are kept.
+
+Each rule looks at one happening, which holds all that it needs, so that a search may ask it in any
+state. What `checkers` asks - nobody runs what another runs, nothing is forgotten - is asked of such
+groups as well.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from encoding import HostInfo, TaskId, TopicPartition
+from system_tests.sim.checkers import Broken
+from system_tests.sim.events import (
+    AtRest,
+    Decided,
+    Drained,
+    Followed,
+    Happening,
+    Hosts,
+    Partitions,
+    Rested,
+)
+
+_HOSTS_SINCE = 2
+_STANDBY_HOSTS_SINCE = 6
+
+
+def revoked_before_given(one: Decided) -> str | None:
+    """A leader of ours gives no partition to a member while another one still has it (KIP-429)."""
+    if not one.leader_is_native:
+        return None
+    for member in one.members:
+        gained = set(member.partitions).difference(member.owned)
+        for other in one.members:
+            if other.thread != member.thread and not gained.isdisjoint(other.owned):
+                both = _named(gained.intersection(other.owned))
+                return f"{member.thread} is given {both}, which {other.thread} has not given up"
+    return None
+
+
+def reports_what_it_holds(one: Decided) -> str | None:
+    """A member names the routing view that it holds; without one it asks for a whole view."""
+    for member in one.members:
+        if member.reported != member.holds:
+            return (
+                f"{member.thread} reports {_view(member.reported)} and holds {_view(member.holds)}"
+            )
+    return None
+
+
+def form_fits_report(one: Decided) -> str | None:
+    """A delta or a reference is sent only to a member that says that it holds a view."""
+    for member in one.members:
+        if member.reported is None and member.form in ("delta", "reference"):
+            return f"{member.thread} reports no view and is sent a {member.form}"
+    return None
+
+
+def gets_its_own_answer(one: Followed) -> str | None:
+    """Whoever takes an answer, a static member that was restarted too, gets what was meant for it.
+
+    A static member gets what its former self got in the generation that goes on.
+    """
+    if one.decided is None or not one.is_followed:
+        return None
+    meant = [m.partitions for m in one.decided.members if m.thread == one.thread]
+    if not meant or one.partitions in meant:
+        return None
+    return (
+        f"{one.thread} took {_named(one.partitions)} in generation {one.decided.generation}, whose"
+        f" leader gave it {_named(meant[-1])}"
+    )
+
+
+def routes_as_decided(one: Followed) -> str | None:
+    """Under a leader of ours nobody routes by anything but what the leader decided, or by nothing.
+
+    A delta or a reference against another view than the member holds is never acted upon.
+    """
+    decided = one.decided
+    if decided is None or not (one.is_followed and decided.leader_is_native):
+        return None
+    forms = {member.form for member in decided.members if member.thread == one.thread}
+    if one.active and not one.has_view and forms & {"full", "delta", "reference"}:
+        return f"{one.thread} holds no view and routes all the same"
+    for kind, has, wants in (
+        ("active tasks", one.active, decided.active),
+        ("standby tasks", one.standby, decided.standby),
+    ):
+        if has and has != wants:
+            return f"{one.thread} routes by other {kind} than decided: {_difference(has, wants)}"
+    return None
+
+
+def endpoints_at_rest(one: Rested) -> str | None:
+    """Whoever gets host maps knows the endpoint of each living member, and no other."""
+    wanted = {host for host, _ in _served(one, lambda member: member.partitions)}
+    for member in one.members:
+        found = {host for host, _ in member.active}
+        if found != wanted and (found or _must_route(member, one)):
+            missing, dead = sorted(wanted - found), sorted(found - wanted)
+            said = [f"does not know {_hosts(missing)}"] if missing else []
+            said += [f"knows {_hosts(dead)}, where nobody is"] if dead else []
+            return f"the group rests, and {member.thread} {' and '.join(said)}"
+    return None
+
+
+def owners_at_rest(one: Rested) -> str | None:
+    """Whoever gets routing knows for every task the process that runs it, and those with a copy."""
+    inputs = {p.partition: p for member in one.members for p in member.partitions}
+    active = _served(one, lambda member: member.partitions)
+    standby = _served(one, lambda member: (inputs[t.partition] for t in member.standby_tasks))
+    for member in one.members:
+        if not member.active and not _must_route(member, one):
+            continue
+        if member.active != active:
+            why = _difference(member.active, active)
+            return f"the group rests, and {member.thread} routes wrongly: {why}"
+        if member.answered >= _STANDBY_HOSTS_SINCE and member.standby != standby:
+            why = _difference(member.standby, standby)
+            return f"the group rests, and {member.thread} looks for copies wrongly: {why}"
+    return None
+
+
+def standbys_as_asked(one: Rested) -> str | None:
+    """At rest each task has as many copies as asked, as far as there are processes for them.
+
+    While tasks are warmed up there are more, by max.warmup.replicas at most.
+    """
+    if one.standbys is None:
+        return None
+    copies = _copies(one)
+    processes = {member.process for member in one.members}
+    wanted = min(one.standbys, len(processes) - 1)
+    more = 0
+    for task, _ in _actives(one):
+        found = len(copies.get(task, ()))
+        if found < wanted:
+            return f"the group rests, and {task} has {found} of {wanted} standby copies"
+        more += found - wanted
+    most = 0 if one.is_quiet else one.warmups
+    if more > most:
+        return f"the group rests with {more} copies above {wanted} a task, and {most} may warm up"
+    return None
+
+
+def standby_elsewhere(one: Rested) -> str | None:
+    """No copy is on the process that runs the task, and none twice on one process."""
+    if one.standbys is None:
+        return None
+    running = dict(_actives(one))
+    for task, places in sorted(_copies(one).items()):
+        if running.get(task) in places:
+            return f"{task} runs on a process that has a standby copy of it"
+        if len(set(places)) != len(places):
+            return f"{task} has two standby copies on one process"
+    return None
+
+
+def warmups_end(one: Drained) -> str | None:
+    """Warm-ups are promoted within the promised number of rebalances, and then there is rest."""
+    if one.rounds <= one.bound:
+        return None
+    return f"follow-up rebalances do not end: {one.rounds} so far, {one.bound} are promised"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionRule:
+    """A rule, and the kind of happening that can break it."""
+
+    name: str
+    on: type
+    check: Callable[[Any], str | None]
+
+
+DIMENSION_RULES: Final = (
+    DimensionRule(name="revoked before given", on=Decided, check=revoked_before_given),
+    DimensionRule(name="reports what it holds", on=Decided, check=reports_what_it_holds),
+    DimensionRule(name="form fits the report", on=Decided, check=form_fits_report),
+    DimensionRule(name="own answer", on=Followed, check=gets_its_own_answer),
+    DimensionRule(name="routes as decided", on=Followed, check=routes_as_decided),
+    DimensionRule(name="endpoints at rest", on=Rested, check=endpoints_at_rest),
+    DimensionRule(name="owners at rest", on=Rested, check=owners_at_rest),
+    DimensionRule(name="standbys as asked", on=Rested, check=standbys_as_asked),
+    DimensionRule(name="standby elsewhere", on=Rested, check=standby_elsewhere),
+    DimensionRule(name="warm-ups end", on=Drained, check=warmups_end),
+)
+"""Every rule of a group with dimensions, in the order in which they are asked."""
+
+
+def check_dimensions(
+    happening: Happening, rules: Iterable[DimensionRule] = DIMENSION_RULES
+) -> list[Broken]:
+    """Ask every rule about one happening."""
+    kind = type(happening)
+    broken = []
+    for rule in rules:
+        if rule.on is kind:
+            sentence = rule.check(happening)
+            if sentence is not None:
+                broken.append(Broken(rule=rule.name, at_ms=happening.at_ms, sentence=sentence))
+    return broken
+
+
+def _must_route(member: AtRest, one: Rested) -> bool:
+    """Whether a member is sent hosts in any case; version 1 has no room for any."""
+    return one.has_room and member.answered >= _HOSTS_SINCE
+
+
+def _served(one: Rested, of: Callable[[AtRest], Iterable[TopicPartition]]) -> Hosts:
+    """Host -> partitions of the members that run there."""
+    found: dict[HostInfo, set[TopicPartition]] = {}
+    for member in one.members:
+        if member.endpoint is not None:
+            found.setdefault(member.endpoint, set()).update(of(member))
+    return tuple((host, tuple(sorted(found[host]))) for host in sorted(found))
+
+
+def _actives(one: Rested) -> list[tuple[TaskId, int]]:
+    """Each task with the process that runs it."""
+    return [(task, member.process) for member in one.members for task in member.active_tasks]
+
+
+def _copies(one: Rested) -> dict[TaskId, list[int]]:
+    """Task -> processes that have a standby copy of it, or warm it up."""
+    found: dict[TaskId, list[int]] = {}
+    for member in one.members:
+        for task in member.standby_tasks:
+            found.setdefault(task, []).append(member.process)
+    return found
+
+
+def _difference(has: Hosts, wants: Hosts) -> str:
+    """The first host that two maps do not agree about."""
+    there, wanted = dict(has), dict(wants)
+    for host in sorted({*there, *wanted}):
+        if there.get(host) != wanted.get(host):
+            found = _named(there[host]) if host in there else "no such host"
+            right = _named(wanted[host]) if host in wanted else "no such host"
+            return f"{_hosts([host])}: {found} instead of {right}"
+    return "nothing"
+
+
+def _hosts(hosts: Iterable[HostInfo]) -> str:
+    return ", ".join(f"{host}:{port}" for host, port in hosts)
+
+
+def _named(partitions: Partitions | Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{number}" for topic, number in sorted(partitions)) or "nothing"
+
+
+def _view(reference: tuple[int, int] | None) -> str:
+    return "no view" if reference is None else f"view {reference[0]}/{reference[1]:08x}"

@@ -1,0 +1,305 @@
+"""Break the code in one place, and see which checker of groups with dimensions finds it.
+
+    python -m tests.system_tests.planted.dimensions
+
+Each fault is planted alone; bounces of a few seeds, or a search, are run until the checker that it
+is for goes red. The results go to docs/planted.json, from which docs/planted.md is printed.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from unittest import mock
+
+import click
+
+from assignor.rebalance import StreamsMember, member
+from assignor.rebalance.leader import answer_bytes, placing, withholding
+from encoding import ViewForm, ViewReference
+from system_tests.coordinator import static
+from system_tests.explore import Bounds, explore
+from system_tests.sim import (
+    BounceOptions,
+    Dimensions,
+    plan_bounce,
+    run_bounce,
+)
+from tests.system_tests.planted.rules import STORED
+
+SEEDS: Final = range(60)
+MAX_STATES: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One place that is broken.
+
+    Attributes:
+        checker: that has to go red.
+        why: what the broken code does.
+        place: what is put in the place of a function: its module or class, its name.
+        broken: original function -> what stands there instead.
+        options: of `simulate`, beside --draw all and the seed.
+        searched: options of `explore`, with two members, where a search finds it too.
+    """
+
+    checker: str
+    why: str
+    place: tuple[Any, str]
+    broken: Callable[[Callable[..., Any]], Callable[..., Any]]
+    options: Mapping[str, Any]
+    searched: Mapping[str, Any] | None = None
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Let the fault be there for a while."""
+        owner, name = self.place
+        with mock.patch.object(owner, name, self.broken(getattr(owner, name))):
+            yield
+
+
+def _reports_epoch_0(original):
+    return lambda view: ViewReference(0, original(view).checksum)
+
+
+def _never_says_that_it_is_static(original):
+    def part(self, *args, **kwargs):
+        native = original(self, *args, **kwargs)
+        return None if native is None else replace(native, instance_id=None)
+
+    return part
+
+
+def _swaps_answers(original):
+    def rename(group, one, new_id):
+        original(group, one, new_id)
+        others = [other for other in group.members.values() if other is not one]
+        if others:
+            one.assignment = others[0].assignment
+
+    return rename
+
+
+def _remembers_hosts(original):
+    seen: dict[str, str] = {}
+
+    def host_map(endpoints, *rest):
+        seen.update(endpoints)
+        return original(seen, *rest)
+
+    return host_map
+
+
+def _keeps_copies_at_home(original):
+    """Every copy goes to the next thread of the process that runs the task."""
+
+    def by_thread(read, *rest):
+        active, _, _ = original(read, *rest)
+        clients: dict[str, list[str]] = {}
+        for one in read:
+            clients.setdefault(one.client, []).append(one.member.member_id)
+        standby = {
+            name: active[names[place - 1]]
+            for names in clients.values()
+            for place, name in enumerate(names)
+            if len(names) > 1
+        }
+        return active, standby, {}
+
+    return by_thread
+
+
+def _looks_for_ever(_):
+    def next_look(_tried, _stalled, config, knowledge, _frozen):
+        return {knowledge.leader_id: knowledge.now_ms + config.probing_rebalance_interval_ms}
+
+    return next_look
+
+
+_NATIVE = {"old": "native", "new": "native"}
+FAULTS: Final = (
+    Fault(
+        checker="revoked before given",
+        why="the leader withholds nothing from the next owner",
+        place=(withholding, "_is_owned_elsewhere"),
+        broken=lambda _: lambda *_: False,
+        options=_NATIVE,
+        searched={"cooperative": True},
+    ),
+    Fault(
+        checker="reports what it holds",
+        why="a member names its view by the epoch 0",
+        place=(member, "view_reference"),
+        broken=_reports_epoch_0,
+        options=_NATIVE,
+        searched={"views": True},
+    ),
+    Fault(
+        checker="form fits the report",
+        why="the leader sends references to members that hold no view",
+        place=(answer_bytes, "choose_view_form"),
+        broken=lambda _: lambda *_: ViewForm.REFERENCE,
+        options=_NATIVE,
+        searched={"views": True},
+    ),
+    Fault(
+        checker="own answer",
+        why="the coordinator hands a restarted static member the answer of another one",
+        place=(static, "_rename"),
+        broken=_swaps_answers,
+        options={"static": True, **_NATIVE},
+        searched={"views": True, "static": True},
+    ),
+    Fault(
+        checker="routes as decided",
+        why="a member takes a delta for news of nothing, and goes on with its old view",
+        place=(sys.modules["assignor.rebalance.held_tasks"], "apply_delta"),
+        broken=lambda _: lambda held, *_: held,
+        options=_NATIVE,
+        searched={"views": True},
+    ),
+    Fault(
+        checker="endpoints at rest",
+        why="the host maps of JVM members go on naming hosts that are gone",
+        place=(answer_bytes, "host_map"),
+        broken=_remembers_hosts,
+        options={"old": "3.1.2", "new": "3.9.1"},
+        searched={"endpoints": True, "old": "3.1.2", "new": "3.9.1"},
+    ),
+    Fault(
+        checker="owners at rest",
+        why="static members do not say that they are, so that references are kept for them",
+        place=(StreamsMember, "_native_part"),
+        broken=_never_says_that_it_is_static,
+        options={"static": True, **_NATIVE},
+        searched={"views": True, "static": True},
+    ),
+    Fault(
+        checker="standbys as asked",
+        why="the leader never looks again at copies that warm up",
+        place=(placing, "_next_look"),
+        broken=lambda _: lambda *_: {},
+        options=_NATIVE,
+    ),
+    Fault(
+        checker="standby elsewhere",
+        why="copies go to the next thread of the process that runs the task",
+        place=(placing, "_by_thread"),
+        broken=_keeps_copies_at_home,
+        options={"threads": 2, **_NATIVE},
+        searched={"standbys": 1, "threads": 2},
+    ),
+    Fault(
+        checker="warm-ups end",
+        why="the leader asks for the next look whatever there is to see",
+        place=(placing, "_next_look"),
+        broken=_looks_for_ever,
+        options=_NATIVE,
+    ),
+)
+
+
+def bounce_of(fault: Fault, seed: int) -> BounceOptions:
+    """The bounce of a seed."""
+    return BounceOptions(seed=seed, draw_all=True, **fault.options)
+
+
+def command(options: BounceOptions) -> str:
+    """The command that shows a bounce."""
+    words = [f"simulate --seed {options.seed} --draw all --from {options.old} --to {options.new}"]
+    words += [f"--threads {options.threads}"] if options.threads > 1 else []
+    words += ["--static"] if options.static else []
+    return " ".join(words)
+
+
+def red(options: BounceOptions) -> list[str]:
+    """Names of the rules that a bounce breaks."""
+    return sorted({one.rule for one in run_bounce(options).broken})
+
+
+def seed_of(fault: Fault) -> int:
+    """The first seed whose bounce is good, and breaks the checker's rule with the fault.
+
+    Raises:
+        LookupError: none of `SEEDS` is.
+    """
+    for seed in SEEDS:
+        options = bounce_of(fault, seed)
+        with fault.planted():
+            is_found = fault.checker in red(options)
+        if is_found and not red(options):
+            return seed
+    raise LookupError(f"{fault.checker}: nothing goes red within {len(SEEDS)} seeds")
+
+
+def search_of(fault: Fault) -> tuple[Any, Bounds, str]:
+    """Plan and bounds of the fault's search, and its command."""
+    given = dict(fault.searched or {})
+    old, new = given.pop("old", "native"), given.pop("new", "native")
+    threads = given.pop("threads", 1)
+    is_static = given.pop("static", False)
+    asked = {"cooperative": False, "endpoints": False, "views": False, "standbys": 0, **given}
+    dimensions = Dimensions.of(2, **asked)
+    plan = plan_bounce(BounceOptions(old=old, new=new, static=is_static, dimensions=dimensions))
+    bounds = Bounds(
+        members=2,
+        threads=threads,
+        static=is_static,
+        partitions=4 * threads,
+        max_states=MAX_STATES,
+        more_states=0,
+        dimensions=dimensions,
+    )
+    words = [f"explore --from {old} --to {new} --members 2"]
+    words += [f"--threads {threads}"] if threads > 1 else []
+    words += ["--static"] if is_static else []
+    words += ["--protocol cooperative"] if asked["cooperative"] else []
+    words += [f"--{name}" for name in ("endpoints", "views") if asked[name]]
+    words += [f"--standbys {asked['standbys']}"] if asked["standbys"] else []
+    return plan, bounds, " ".join(words)
+
+
+def searched(fault: Fault) -> bool:
+    """Whether a search finds the fault by its checker."""
+    plan, bounds, _ = search_of(fault)
+    with fault.planted():
+        found = explore(plan, bounds, wanted=frozenset({(fault.checker, None)})).found
+    return any(one.finding.broken.rule == fault.checker for one in found)
+
+
+def measure(fault: Fault) -> dict[str, Any]:
+    """What is stored of a fault."""
+    options = bounce_of(fault, seed_of(fault))
+    with fault.planted():
+        others = [name for name in red(options) if name != fault.checker]
+    search = ""
+    if fault.searched is not None:
+        search = search_of(fault)[2]
+        if not searched(fault):
+            raise LookupError(f"{fault.checker}: {search} finds nothing")
+    return {
+        "checker": fault.checker,
+        "why": fault.why,
+        "seed": options.seed,
+        "bounce": command(options),
+        "others": others,
+        "search": search,
+    }
+
+
+def main() -> int:
+    """Measure and write."""
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    stored["dimensions"] = []
+    for fault in FAULTS:
+        stored["dimensions"].append(measure(fault))
+        click.echo(f"{stored['dimensions'][-1]}", err=True)
+    STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""What `--draw all` adds to a group: drawn apart from all else, with checkers of its own."""
+
+import pytest
+
+from encoding import HostInfo, TaskId, TopicPartition
+from system_tests.explore import Bounds, explore
+from system_tests.sim import (
+    FAULTS,
+    BounceOptions,
+    Dimensions,
+    check_dimensions,
+    outcome_document,
+    outcome_lines,
+    plan_bounce,
+    replay_command,
+    run_bounce,
+)
+from system_tests.sim.events import AtRest, Decided, Drained, Followed, Rested, Settled
+from system_tests.sim.world.dimensions import NO_DIMENSIONS, draw_dimensions
+
+P = [TopicPartition("lines", number) for number in range(2)]
+T = [TaskId(0, number) for number in range(2)]
+HOSTS = [HostInfo("a", 1), HostInfo("b", 2)]
+ROUTES = ((HOSTS[0], (P[0],)), (HOSTS[1], (P[1],)))
+COPIES = ((HOSTS[0], (P[1],)), (HOSTS[1], (P[0],)))
+
+
+def at_rest(number, **changes):
+    other = 1 - number
+    return AtRest(
+        thread="ab"[number],
+        process=number,
+        endpoint=HOSTS[number],
+        answered=101,
+        partitions=(P[number],),
+        active_tasks=(T[number],),
+        standby_tasks=(T[other],),
+        warmup_tasks=(),
+        active=ROUTES,
+        standby=COPIES,
+    )._replace(**changes)
+
+
+def rested(*members, **changes):
+    rest = Rested(0, members or (at_rest(0), at_rest(1)), 1, 2, has_room=True, is_quiet=True)
+    return rest._replace(**changes)
+
+
+def rules(happening):
+    return [one.rule for one in check_dimensions(happening)]
+
+
+def test_without_draws_nothing_of_it_is_there_and_the_trace_has_no_word_of_it():
+    outcome = run_bounce(BounceOptions(seed=7, old="3.1", new="native"))
+    assert outcome.options.dimensions == NO_DIMENSIONS
+    assert not [one for one in outcome.trace if isinstance(one, Decided | Followed | Rested)]
+    assert "--draw" not in replay_command(outcome)
+    assert "drawn" not in outcome_document(outcome)
+
+
+def test_each_dimension_is_on_in_about_half_of_the_seeds():
+    drawn = [draw_dimensions(seed, 3) for seed in range(200)]
+    shares = {
+        "cooperative": sum(one.cooperative for one, _ in drawn),
+        "endpoints": sum(one.routes for one, _ in drawn),
+        "standbys": sum(one.standbys for one, _ in drawn),
+        "slow": sum(one.restore is not None for one, _ in drawn),
+        "static": sum(static for _, static in drawn),
+    }
+    assert all(70 <= share <= 130 for share in shares.values()), shares
+    assert {one.views for one, _ in drawn if one.routes} == {True, False}
+    assert not any(one.views for one, _ in drawn if not one.routes)
+
+
+def test_one_seed_draws_the_same_again_and_says_how_to_see_it():
+    options = BounceOptions(seed=6, draw_all=True)
+    outcome = run_bounce(options)
+    assert outcome.trace == run_bounce(options).trace
+    assert replay_command(outcome).endswith("--draw all")
+    assert any(line.startswith("drawn: native members ") for line in outcome_lines(outcome))
+    assert outcome_document(outcome)["drawn"]["standbys"] == outcome.options.dimensions.standbys
+
+
+@pytest.mark.parametrize("new", [None, "native"])
+@pytest.mark.parametrize("faults", [frozenset(), frozenset(FAULTS)], ids=["calm", "faults"])
+def test_drawn_groups_break_no_rule(new, faults):
+    for seed in range(15):
+        outcome = run_bounce(BounceOptions(seed=seed, new=new, faults=faults, draw_all=True))
+        assert outcome.broken == (), replay_command(outcome)
+        assert [one for one in outcome.trace if isinstance(one, Settled)]
+
+
+def test_a_static_group_is_not_drawn_dynamic_and_its_coordinator_does_not_move():
+    outcome = run_bounce(
+        BounceOptions(seed=1, static=True, draw_all=True, faults=frozenset({"coordinator"}))
+    )
+    assert outcome.options.static
+    assert outcome.options.faults == frozenset()
+    assert not outcome.options.dimensions.moves
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pins"),
+    [
+        ("2.3.1", "native", ["2.3", None]),
+        ("1.1.1", "native", ["1.1", None]),
+        ("2.4.1", "native", [None]),
+        ("native", "2.3.1", ["2.3", None]),
+        ("native", "native", [None]),
+    ],
+)
+def test_cooperative_members_of_ours_are_eager_beside_leaders_up_to_2_3(old, new, pins):
+    plan = plan_bounce(
+        BounceOptions(old=old, new=new, dimensions=Dimensions(cooperative=True), force=False)
+    )
+    assert [stage.upgrade_from for stage in plan.stages] == pins
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cooperative": True},
+        {"endpoints": True},
+        {"views": True},
+        {"standbys": 1},
+        {"cooperative": True, "views": True, "standbys": 1},
+    ],
+    ids="+".join,
+)
+@pytest.mark.parametrize("static", [False, True], ids=["dynamic", "static"])
+def test_every_order_of_a_small_group_of_ours_breaks_no_rule(asked, static):
+    none = {"cooperative": False, "endpoints": False, "views": False, "standbys": 0}
+    dimensions = Dimensions.of(2, **(none | asked))
+    plan = plan_bounce(
+        BounceOptions(old="native", new="native", static=static, dimensions=dimensions)
+    )
+    bounds = Bounds(
+        members=2, partitions=4, static=static, crashes=0, max_states=3_000, dimensions=dimensions
+    )
+    found = explore(plan, bounds)
+    assert found.complete
+    assert found.found == ()
+
+
+def test_a_group_that_rests_as_it_should_breaks_no_rule():
+    assert rules(rested()) == []
+
+
+@pytest.mark.parametrize(
+    ("rest", "broken"),
+    [
+        (rested(at_rest(0, active=ROUTES[:1]), at_rest(1)), {"endpoints", "owners"}),
+        (rested(at_rest(0, active=()), at_rest(1)), {"endpoints", "owners"}),
+        (rested(at_rest(0, active=()), at_rest(1), has_room=False), set()),
+        (rested(at_rest(0, active=COPIES), at_rest(1)), {"owners"}),
+        (rested(at_rest(0, standby=ROUTES), at_rest(1)), {"owners"}),
+        (rested(at_rest(0, answered=5, standby=()), at_rest(1)), set()),
+    ],
+)
+def test_routing_at_rest(rest, broken):
+    assert {name.removesuffix(" at rest") for name in rules(rest)} == broken
+
+
+@pytest.mark.parametrize(
+    ("rest", "broken"),
+    [
+        (rested(at_rest(0, standby_tasks=()), at_rest(1), standbys=1), "standbys as asked"),
+        (rested(at_rest(0), at_rest(1), standbys=0), "standbys as asked"),
+        (rested(at_rest(0), at_rest(1), standbys=0, is_quiet=False), None),
+        (rested(at_rest(0), at_rest(1), standbys=None), None),
+        (rested(at_rest(0), at_rest(1), standbys=5), None),
+        (rested(at_rest(0, standby_tasks=(T[0],)), at_rest(1)), "standby elsewhere"),
+    ],
+)
+def test_copies_at_rest(rest, broken):
+    found = [name for name in rules(rest) if name.startswith("standby")]
+    assert (broken in found) if broken else found == []
+
+
+def test_follow_ups_are_counted():
+    assert rules(Drained(0, 3, 3)) == []
+    assert rules(Drained(0, 4, 3)) == ["warm-ups end"]
+
+
+def test_as_many_follow_ups_are_promised_as_copies_take_to_warm_up():
+    # 6 tasks, 2 at a time, each restored in 52 s and so within one interval of 60 s.
+    assert Dimensions(restore=2_000).followups_most(6, hops=False) == 3 * 2 + 1
+    assert Dimensions(restore=400).followups_most(6, hops=False) == 3 * 7 + 1
+    assert Dimensions(restore=400, standbys=1).followups_most(6, hops=True) == 2 * (6 * 7 + 1)
