@@ -1,11 +1,10 @@
-"""Print the generated pages, and the generated part of ARCHITECTURE.md: `python -m docs.generate`.
-
-With --check, only name the pages that have drifted.
-"""
+"""Print the generated pages, and the generated part of ARCHITECTURE.md."""
 
 import importlib
 import sys
 from pathlib import Path
+
+import click
 
 from docs import architecture
 
@@ -33,17 +32,18 @@ def drifted() -> list[str]:
     ]
 
 
-def main() -> int:
-    """Write the pages, or with --check only say which have drifted (exit 1)."""
-    if "--check" in sys.argv[1:]:
+@click.command()
+@click.option("--check", "checks", is_flag=True, help="Write nothing; status 1 if a page drifted.")
+def main(*, checks: bool) -> None:
+    """Write the pages that are printed from tables."""
+    if checks:
         stale = drifted()
         if stale:
             print(f"drifted: {', '.join(stale)}; run `make docs`", file=sys.stderr)
-        return bool(stale)
+        sys.exit(bool(stale))
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

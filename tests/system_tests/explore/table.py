@@ -1,7 +1,5 @@
 """Explore every upgrade of the release table, and list the findings.
 
-    python -m tests.system_tests.explore.table [--check]
-
 Each upgrade, and each release that is restarted alone, is explored in small groups (`SHAPES`).
 Without an option the result is written to docs/findings.json, from which docs/findings.md is
 printed; with --check it is compared with that file (exit 1: something differs). Ways on which the
@@ -153,19 +151,19 @@ def measure(shapes: Iterable[Bounds], ways: Sequence[list[list[Way]]]) -> list[R
     return measured
 
 
-def main() -> int:
+@click.command(help=__doc__)
+@click.option("--check", "checks", is_flag=True, help="compare with what is stored; write nothing")
+def main(*, checks: bool) -> None:
     """Measure and write, or measure and compare."""
     ways = [same_ways(static=static) for static in (False, True)]
     fresh = {
         "same": [[list(map(" -> ".join, same)) for same in lists] for lists in ways],
         "searches": measure(SHAPES, ways),
     }
-    if "--check" in sys.argv[1:]:
-        stored = json.loads(STORED.read_text(encoding="utf-8"))
-        return int(stored != fresh)
+    if checks:
+        sys.exit(json.loads(STORED.read_text(encoding="utf-8")) != fresh)
     STORED.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

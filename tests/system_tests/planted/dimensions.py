@@ -1,7 +1,5 @@
 """Break the code in one place, and see which checker of groups with dimensions finds it.
 
-    python -m tests.system_tests.planted.dimensions
-
 Each fault is planted alone; bounces of a few seeds, or a search, are run until the checker that it
 is for goes red. The results go to docs/planted.json, from which docs/planted.md is printed.
 """
@@ -290,7 +288,8 @@ def measure(fault: Fault) -> dict[str, Any]:
     }
 
 
-def main() -> int:
+@click.command(help=__doc__)
+def main() -> None:
     """Measure and write."""
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     stored["dimensions"] = []
@@ -298,8 +297,7 @@ def main() -> int:
         stored["dimensions"].append(measure(fault))
         click.echo(f"{stored['dimensions'][-1]}", err=True)
     STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

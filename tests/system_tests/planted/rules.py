@@ -1,7 +1,5 @@
 """Take one rule out, and see what goes red.
 
-    python -m tests.system_tests.planted.rules [--check|--anew]
-
 Every row of the tables of `probing` and every checker of the simulator is taken out, one at a time,
 and the same bounces are run with and without it. Without an option the result is written to
 docs/planted.json, from which docs/planted.md is printed; with --check it is compared with that file
@@ -235,10 +233,13 @@ def explore_command(asked: str) -> str:
     return f"explore --from {old} --to {new} --members 2{static} --issue {issue}"
 
 
-def main() -> int:
-    """Measure and write, or measure and compare; --anew looks for better bounces everywhere."""
+@click.command(help=__doc__)
+@click.option("--check", "checks", is_flag=True, help="compare with what is stored; write nothing")
+@click.option("--anew", is_flag=True, help="look for better bounces everywhere")
+def main(*, checks: bool, anew: bool) -> None:
+    """Measure and write, or measure and compare."""
     stored: dict[str, Any] = {}
-    if "--anew" not in sys.argv[1:]:
+    if not anew:
         stored = json.loads(STORED.read_text(encoding="utf-8"))
     named = {
         f"{r['table']}: {r['rule']}": r["bounce"] for r in stored.get("rows", ()) if "bounce" in r
@@ -250,7 +251,7 @@ def main() -> int:
     for row in rows:
         row["reason"] = HARMLESS.get(f"{row['table']}: {row['rule']}", "")
     checkers = checkers_taken_out(met)
-    if "--check" in sys.argv[1:]:
+    if checks:
         pairs = zip((*stored["rows"], *stored["checkers"]), (*rows, *checkers), strict=True)
         wrong += [f"{was} is stored, {now} is measured" for was, now in pairs if was != now]
     else:
@@ -259,8 +260,8 @@ def main() -> int:
         fresh["dimensions"] = before["dimensions"]
         STORED.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
     click.echo("\n".join(sorted(wrong)), err=True)
-    return bool(wrong)
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
