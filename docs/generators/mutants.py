@@ -27,7 +27,8 @@ raises is no broken rule.
 
 {counts}
 
-Nobody can notice a row that never decides; why it does not is said in [planted](planted.md)."""
+Nobody can notice a row that never decides; why it does not is said in [planted](planted.md).
+{extent}"""
 
 
 def render() -> str:
@@ -37,7 +38,7 @@ def render() -> str:
         f"{row['table']}: {row['rule']}": row["reason"]
         for row in json.loads(_PLANTED.read_text(encoding="utf-8"))["rows"]
     }
-    parts = [_TOP.format(**rows["limits"], counts=_counts(rows))]
+    parts = [_TOP.format(**rows["limits"], counts=_counts(rows), extent=_extent(rows))]
     for table, found in groupby(rows["mutants"], key=lambda row: row["row"].split(": ")[0]):
         lines = ["| row | says | noticed by | how |", "| --- | --- | --- | --- |"]
         lines += [_line(row, reasons) for row in found]
@@ -51,6 +52,11 @@ def _counts(rows: dict) -> str:
     lines = ["| mutants | noticed by |", "| --- | --- |"]
     lines += [f"| {count} | {state} |" for state, count in sorted(seen.items())]
     return "\n".join([*lines, f"| {rows['mutants_in_all']} | in all |"])
+
+
+def _extent(rows: dict) -> str:
+    unasked = sum(_state(row).startswith("nobody so far") for row in rows["mutants"])
+    return f"This is not complete: for {unasked} mutants a judge was not asked." if unasked else ""
 
 
 def _state(row: dict) -> str:

@@ -20,8 +20,11 @@ in which another rule of the simulator is broken than with the whole table. A te
 - *no row holds*: the code raises, which proves little: [mutants](mutants.md) lets rows say
   something else instead.
 
-A bounce is a command (`rolling-bounce simulate ...`, as it stands here, shows it with the whole
-table) or a runbook."""
+The bounces stand here as they are run with the whole table, where most of them are good: they go
+red with the broken code only. `python -m tests.system_tests.planted.dimensions` breaks the code in
+ten places and prints what goes red each time; a judge that says no to code that Kafka shipped is
+shown by `rolling-bounce explore --from 2.0.1 --to 2.3.0 --members 2 --crashes 0`. A bounce is a
+command or a runbook, which the tests play."""
 _CHECKERS = """## Checkers
 
 What each checker finds fault with, and which others find fault with the same bounce: where there is

@@ -23,6 +23,7 @@ from system_tests.cli.options import (
     refuse,
 )
 from system_tests.plan import (
+    DEADLY,
     PlanStep,
     StepCost,
     UpgradePlan,
@@ -155,12 +156,13 @@ def _lines(made: UpgradePlan, costs: tuple[StepCost, ...]) -> Iterator[str]:
             yield f"        {price}"
         if number == made.no_return:
             yield "  !! point of no return: from here on the way back has that price"
-    yield ""
-    yield _return_line(made)
+    if made.steps:
+        yield ""
+        yield _return_line(made)
     for title, lines in (
-        ("know before", made.warnings),
+        ("know before", sorted(made.warnings, key=lambda one: not one.startswith(DEADLY))),
         ("native members beside JVM members", made.windows),
-        ("known issues on the way", made.bugs),
+        ("known bugs of these releases (docs/findings.md: which of them bounces meet)", made.bugs),
     ):
         if lines:
             yield ""
@@ -175,7 +177,9 @@ def _headline(made: UpgradePlan) -> str:
         return f"{made.old} to {made.new}: it does not roll, all members have to be stopped"
     bounces = f"{len(made.steps)} rolling bounce{'s' if len(made.steps) > 1 else ''}"
     over = f" over the bridge {', '.join(made.stops[1:-1])}" if made.stops[1:-1] else ""
-    return f"{made.old} to {made.new}: {bounces}{over}"
+    deadly = any(line.startswith(DEADLY) for line in made.warnings)
+    trap = f"; members can die on the way, see {DEADLY.strip()} below" if deadly else ""
+    return f"{made.old} to {made.new}: {bounces}{over}{trap}"
 
 
 def _what(step: PlanStep) -> str:

@@ -88,7 +88,7 @@ def lines_of(
         lines += [f"  {one.presence}{_where(plan, one)}"]
         lines += ["  runbook: " + "; ".join(runbook(plan, found.moves))]
         lines += [f"  {line}" for line in _trace(plan, bounds, found)] + [""]
-    extent = f"NOT all there are: {explored.stopped}" if explored.stopped else "all there are"
+    extent = _extent(explored)
     lines.append(f"{explored.states} states, {explored.transitions} transitions: {extent}")
     if placed and placed[0].is_bad:
         verdict = f"bad, {placed[0].presence}"
@@ -99,6 +99,19 @@ def lines_of(
     else:
         verdict = "good" if explored.complete else "nothing found so far"
     return [*lines, f"{verdict}: {plan.text}"]
+
+
+def _extent(explored: Explored) -> str:
+    """Say how much of what there is was looked at."""
+    if explored.stopped is None:
+        beyond = ", but for what follows a broken rule" if explored.found else ""
+        return f"all there are{beyond}"
+    asked = explored.stopped.endswith(" is found")
+    return (
+        f"stopped, as asked: {explored.stopped}"
+        if asked
+        else (f"NOT all there are: {explored.stopped}")
+    )
 
 
 def _where(plan: Plan, placed: Placed) -> str:

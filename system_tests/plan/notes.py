@@ -9,6 +9,8 @@ from probing import releases as data
 from system_tests.sim import KNOWN, Shape
 from system_tests.sim.world import behaviour_of
 
+DEADLY: Final = "!! "
+"""How a note begins that tells of members that die on the way."""
 _FIRST_WITH_ENDPOINTS: Final = 2
 _FIRST_WITH_STANDBY_HOSTS: Final = 6
 # Issues that only an application with this use can meet.
@@ -94,7 +96,8 @@ def _probing_answer_notes(old: Release, new: Release) -> list[str]:
         else f"stop all members and start them as {new.name}, or start again the ones that died"
     )
     said = (
-        f"while a member of {new.name} joins, a leader of {old.name} mixes tasks and partitions up:"
+        f"{DEADLY}while a member of {new.name} joins, a leader of {old.name} mixes tasks and"
+        " partitions up:"
         f" with more than one subtopology, members of {old.name} die of a NullPointerException"
         f" (fixed in 2.2.2 and 2.3.1); {instead}"
     )

@@ -53,6 +53,13 @@ def test_a_bound_that_was_met_is_never_hidden():
     assert json.loads(late.output)["complete"] is False
 
 
+def test_a_search_that_found_something_says_what_it_did_not_look_at():
+    done = run(f"--from 2.0.1 --to 2.3.0 {SMALL}")
+    assert "transitions: all there are, but for what follows a broken rule" in done.output
+    asked = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --issue KAFKA-8649")
+    assert "transitions: stopped, as asked: KAFKA-8649 is found" in asked.output
+
+
 def test_another_issue_is_not_told_when_one_is_asked_for():
     done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --issue KAFKA-9821")
     assert done.exit_code == 0

@@ -151,6 +151,13 @@ def test_probing_answers_that_mix_tasks_and_partitions_up_are_said_beforehand(ol
     assert (f"bounce to {detour} first" in note) is (detour is not None)
 
 
+def test_members_that_die_on_the_way_are_in_the_headline_and_first_among_the_notes():
+    lines = run("--from 2.0.1 --to 2.3.1").stdout.splitlines()
+    assert lines[0].endswith("1 rolling bounce; members can die on the way, see !! below")
+    assert "NullPointerException" in lines[lines.index("know before:") + 1]
+    assert run("--from 2.3.1 --to 3.9").stdout.splitlines()[0].endswith("bounces")
+
+
 @pytest.mark.parametrize(("old", "new"), [("2.1.1", "2.3.1"), ("2.3.1", "3.9.2"), ("2.2.2", "2.4")])
 def test_nothing_is_said_of_probing_answers_where_none_is_mixed_up(old, new):
     assert not any("NullPointerException" in one for one in plan(old, new).warnings)
