@@ -52,7 +52,7 @@ def first_node(plan: Plan, bounds: Bounds) -> Node:
     while moves := group_moves(world, reduced=False):
         happen(world, moves[0])
         world.settle_threads()
-    evidence = Evidence(partitions=frozenset(world.task_of))
+    evidence = Evidence(task_of=world.task_of)
     for happening in world.trace:
         evidence.add(happening)
     world.trace.clear()

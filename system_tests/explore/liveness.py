@@ -11,6 +11,7 @@ from system_tests.sim import (
     Plan,
     Settled,
     check_dimensions,
+    check_everybody_is_up,
     check_final_version,
     check_resting_versions,
     check_step,
@@ -125,6 +126,9 @@ def judge(
     used = tuple((thread.name, thread.streams.state.used_version) for thread in up)
     settled = Settled(0, world.group.generation, "", used)
     broken = check_step(evidence, settled)
+    if progress.is_forced or progress.is_done(plan):
+        missing = [thread.name for thread in world.threads if not thread.is_up]
+        broken += check_everybody_is_up(missing, at_ms=0)
     if not world.setup.dimensions.is_default:
         broken += check_dimensions(world.rested())
     if progress.is_forced:

@@ -39,7 +39,7 @@ class RollingBounce(RuleBasedStateMachine):
         self.world = World(
             WorldSetup(seed=seed, processes=PROCESSES, static=self.may_be_static and bool(seed % 2))
         )
-        self.evidence = Evidence(partitions=frozenset(self.world.task_of))
+        self.evidence = Evidence(task_of=self.world.task_of)
         self.seen = 0
         self.broken: list[Broken] = []
         self.world.start(0, self.releases[release])

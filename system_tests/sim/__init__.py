@@ -33,6 +33,7 @@ from system_tests.sim.fleet import (
 )
 from system_tests.sim.known_issues import KNOWN, Shape, known_issues
 from system_tests.sim.liveness import (
+    check_everybody_is_up,
     check_final_version,
     check_resting_versions,
     count_rebalances,
@@ -95,6 +96,7 @@ __all__ = [
     "WorldSetup",
     "Wrote",
     "check_dimensions",
+    "check_everybody_is_up",
     "check_final_version",
     "check_resting_versions",
     "check_step",

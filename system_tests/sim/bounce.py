@@ -17,6 +17,7 @@ from system_tests.sim.dimension_checkers import check_dimensions
 from system_tests.sim.events import Drained, Happening, Settled, Unsettled
 from system_tests.sim.known_issues import known_issues
 from system_tests.sim.liveness import (
+    check_everybody_is_up,
     check_final_version,
     check_resting_versions,
     check_settles,
@@ -241,6 +242,9 @@ class Bounce:
         broken += check_settles(world.trace)
         broken += check_resting_versions(trace, plan.resting_versions, is_uniform=plan.is_uniform)
         broken += check_final_version(afterwards, plan.final_version)
+        missing = [thread.name for thread in world.threads if not thread.is_up]
+        if not any(one.rule == "nobody dies" for one in broken):
+            broken += check_everybody_is_up(missing, at_ms=world.now_ms)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))

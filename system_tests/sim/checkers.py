@@ -6,7 +6,7 @@ copies the evidence along with its world. Liveness, which is a question about wh
 `liveness`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -39,7 +39,7 @@ class Evidence:
     """What a trace says up to a point.
 
     Attributes:
-        partitions: every partition of the application.
+        task_of: every partition of the application -> the task that reads it.
         members: member ids that the coordinator counts as in the group.
         member_ids: thread -> its member id when it last took an answer.
         owned, tasks: thread -> what it runs.
@@ -49,7 +49,7 @@ class Evidence:
         future: threads that had written above what the last leader reads.
     """
 
-    partitions: frozenset[TopicPartition]
+    task_of: Mapping[TopicPartition, TaskId]
     members: set[str] = field(default_factory=set)
     member_ids: dict[str, str] = field(default_factory=dict)
     owned: dict[str, set[TopicPartition]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Evidence:
     def copy(self) -> Self:
         """Return independent evidence with the same content."""
         return type(self)(
-            partitions=self.partitions,
+            task_of=self.task_of,
             members=self.members.copy(),
             member_ids=self.member_ids.copy(),
             owned=self.owned.copy(),  # the sets in it are replaced, and never changed
@@ -224,11 +224,20 @@ def nobody_dies(evidence: Evidence, one: Ended) -> str | None:
 
 
 def nothing_is_forgotten(evidence: Evidence, one: Settled) -> str | None:
-    """In a settled group every partition is processed."""
+    """In a settled group every partition is processed, and who has it runs its task."""
     del one
-    running = set().union(*evidence.owned.values())
-    idle = sorted(evidence.partitions - running)
-    return f"the group is settled and nobody processes {_named(idle)}" if idle else None
+    task_of = evidence.task_of
+    idle = sorted(task_of.keys() - set().union(*evidence.owned.values()))
+    if idle:
+        return f"the group is settled and nobody processes {_named(idle)}"
+    for thread, owned in sorted(evidence.owned.items()):
+        wanted, running = {task_of[one] for one in owned}, evidence.tasks.get(thread, set())
+        if wanted != running:
+            return (
+                f"the group is settled, and {thread} has the partitions of"
+                f" {_tasks(wanted) or 'nothing'} and runs {_tasks(running) or 'nothing'}"
+            )
+    return None
 
 
 def nobody_stays_future(evidence: Evidence, one: Settled) -> str | None:
@@ -295,11 +304,11 @@ def check_step(
 
 def check_trace(
     trace: Iterable[Happening],
-    partitions: Iterable[TopicPartition],
+    task_of: Mapping[TopicPartition, TaskId],
     rules: Iterable[SafetyRule] = SAFETY,
 ) -> list[Broken]:
     """Ask every rule about every step of a trace, from its first."""
-    evidence = Evidence(partitions=frozenset(partitions))
+    evidence = Evidence(task_of=task_of)
     by_kind: dict[type, list[SafetyRule]] = {}
     for rule in rules:
         by_kind.setdefault(rule.on, []).append(rule)
@@ -311,6 +320,10 @@ def check_trace(
         else:
             broken += check_step(evidence, happening, wanted)
     return broken
+
+
+def _tasks(tasks: Iterable[TaskId]) -> str:
+    return ", ".join(map(str, sorted(tasks)))
 
 
 def _named(partitions: Iterable[TopicPartition]) -> str:

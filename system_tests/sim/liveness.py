@@ -108,6 +108,19 @@ def check_final_version(trace: Sequence[Happening], final_version: int) -> list[
     return [_final_versions(last, f"after one more rebalance everybody writes v{final_version}")]
 
 
+def check_everybody_is_up(missing: Sequence[str], *, at_ms: int) -> list[Broken]:
+    """Where the operator has done all, every thread runs: nobody has ended without a word.
+
+    Args:
+        missing: threads that do not run then.
+        at_ms: when that was seen.
+    """
+    if not missing:
+        return []
+    sentence = f"all was started, and {', '.join(missing)} does not run"
+    return [Broken(rule="nobody dies", at_ms=at_ms, sentence=sentence)]
+
+
 def _last_settled(trace: Sequence[Happening]) -> Settled | None:
     return next((one for one in reversed(trace) if isinstance(one, Settled)), None)
 

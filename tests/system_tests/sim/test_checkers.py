@@ -9,6 +9,7 @@ from system_tests.sim.events import Answer, Answered, Ended, Gave, Rejoined, Set
 
 P0, P1 = TopicPartition("lines", 0), TopicPartition("lines", 1)
 T0, T1 = TaskId(0, 0), TaskId(0, 1)
+TASK_OF = {P0: T0, P1: T1}
 
 
 def started(thread, *, versions=(9, 10, 11), native=False):
@@ -78,7 +79,7 @@ FINE = (took("a", (P0,)), took("b", (P1,)), Settled(9, 1, "a", (("a", 11), ("b",
 
 
 def broken(*trace):
-    return [one.rule for one in check_trace((*BEGIN, *trace), (P0, P1))]
+    return [one.rule for one in check_trace((*BEGIN, *trace), TASK_OF)]
 
 
 def test_a_good_trace_breaks_nothing():
@@ -133,6 +134,12 @@ def test_a_settled_group_forgets_nothing():
     assert broken(took("a", (P0,)), FINE[-1]) == ["nothing is forgotten"]
 
 
+@pytest.mark.parametrize(("of_a", "of_b"), [((T0,), ()), ((), ()), ((T1,), (T0,))])
+def test_in_a_settled_group_everybody_runs_the_tasks_of_its_partitions(of_a, of_b):
+    members = took("a", (P0,), tasks=of_a), took("b", (P1,), tasks=of_b)
+    assert broken(*members, FINE[-1]) == ["nothing is forgotten"]
+
+
 def test_nobody_is_unreadable_in_a_settled_group():
     led = answered(("a", 11, 11), ("b", 11, 12), future=("b",))
     assert broken(led, *FINE) == ["nobody stays future"]
@@ -153,8 +160,8 @@ def test_ours_do_not_rejoin_for_a_version_while_ours_leads():
 def test_each_rule_is_the_only_one_to_see_its_breach(rule):
     others = [one for one in SAFETY if one is not rule]
     trace = (*BEGIN, *BREACHES[rule.name])
-    assert rule.name in [one.rule for one in check_trace(trace, (P0, P1))]
-    assert rule.name not in [one.rule for one in check_trace(trace, (P0, P1), others)]
+    assert rule.name in [one.rule for one in check_trace(trace, TASK_OF)]
+    assert rule.name not in [one.rule for one in check_trace(trace, TASK_OF, others)]
 
 
 BREACHES = {
@@ -177,7 +184,7 @@ BREACHES = {
 
 
 def test_evidence_branches_with_the_world():
-    evidence = Evidence(partitions=frozenset((P0, P1)))
+    evidence = Evidence(task_of=TASK_OF)
     for one in (*BEGIN, took("a", (P0,))):
         check_step(evidence, one)
     other = evidence.copy()
