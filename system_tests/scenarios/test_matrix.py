@@ -3,12 +3,33 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from system_tests.cli.matrix import matrix
 from system_tests.matrix.evidence import gather, gather_many
 from system_tests.matrix.expectation import CellOutcome, all_pairs
 from system_tests.matrix.kip268 import kip268_cells, kip268_pairs
 from system_tests.matrix.store import read, verdict_of
 
+OLD = {
+    "0.10.0.x": "0.10.0.1",
+    "0.10.1.x": "0.10.1.1",
+    "0.10.2.x": "0.10.2.1",
+    "0.11.0.x": "0.11.0.2",
+    "1.0.x": "1.0.1",
+    "1.1.x": "1.1.0",
+}
+# Each column of the KIP without the backport of KAFKA-6054 and with it.
+NEW = {
+    "0.10.2.x": ("0.10.2.1", "0.10.2.2"),
+    "0.11.0.x": ("0.11.0.2", "0.11.0.3"),
+    "1.0.x": ("1.0.1", "1.0.2"),
+    "1.1.x": ("1.1.0", "1.1.1"),
+}
+WITHOUT, WITH = "without KAFKA-6054", "with KAFKA-6054"
+BROKEN, MENDED = "without the fix of KAFKA-8649", "with the fix of KAFKA-8649"
+PROBED = {("2.0.x", ""): "2.0.1", ("post-2.0.x", BROKEN): "2.3.0", ("post-2.0.x", MENDED): "2.3.1"}
+BRIDGES = {"0.11.0.2": "0.10.2.2", "1.0.1": "0.11.0.3", "1.1.0": "1.0.2"}
 STORED = Path(__file__).resolve().parents[2] / "docs" / "upgrades.json"
 
 
@@ -45,3 +66,93 @@ def test_every_cell_of_the_kip_is_simulated_with_and_without_the_backport():
     assert seen["0.10.0.x", "0.10.2.x", "with KAFKA-6054"] is CellOutcome.TWO_BOUNCES
     assert seen["2.0.x", "post-2.0.x", "without the fix of KAFKA-8649"] is CellOutcome.BROKEN
     assert seen["2.0.x", "post-2.0.x", "with the fix of KAFKA-8649"] is CellOutcome.ONE_BOUNCE
+
+
+def pinned(old, new, version):
+    """Way and reason where the first of two bounces is pinned to the series before."""
+    series = old.rsplit(".", 1)[0]
+    return (
+        f"{old} -> {new}: two bounces, upgrade.from={series} in the first",
+        (
+            f"members of {old} read up to version {version} and cannot be probed: set"
+            f" upgrade.from={series} on {new} for the first rolling bounce, and take it out again"
+            " in the second one"
+        ),
+    )
+
+
+def said_of_every_cell():
+    """(row, column, variant) -> the way and the reason, as the KIP and the issues have it."""
+    said = {}
+    for at, (row, old) in enumerate(OLD.items()):
+        for (column, name), new in PROBED.items():
+            said[row, column, name] = pinned(old, new, 1 if row == "0.10.0.x" else 2)
+        for column, patches in tuple(NEW.items())[max(at - 1, 0) :]:
+            for name, new in zip((WITHOUT, WITH), patches, strict=True):
+                said[row, column, name] = (
+                    f"{old} -> {new}: one bounce",
+                    f"{old} and {new} both write version 2: one rolling bounce, no setting",
+                )
+    old = OLD["0.10.0.x"]
+    for column, (without, backported) in (("0.10.1.x", ("0.10.1.1", "")), *NEW.items()):
+        bridge = BRIDGES.get(without)
+        said["0.10.0.x", column, WITHOUT] = (
+            f"{old} -> {without}: "
+            + (f"bridge needed: over {bridge}" if bridge else "offline only"),
+            (
+                f"members of {old} read up to version 1 and cannot be probed, and {without} has no"
+                " upgrade.from (KAFKA-6054); "
+            ),
+        )
+        if backported:
+            said["0.10.0.x", column, WITH] = pinned(old, backported, 1)
+    said["0.10.0.x", "0.10.1.x", WITH] = (
+        "- no patch of 0.10.1.x ever had the backport; take 0.10.2.2 or later",
+        "",
+    )
+    said["2.0.x", "post-2.0.x", BROKEN] = (
+        "2.0.1 -> 2.3.0: broken: KAFKA-8649; it rolls over 2.2.2",
+        (
+            "a leader of 2.3.0 says version 4, a member of 2.0.1 copies it and cannot write it"
+            " (KAFKA-8649); take one of 2.2.2, 2.3.1, 2.4 instead"
+        ),
+    )
+    said["2.0.x", "post-2.0.x", MENDED] = (
+        "2.0.1 -> 2.3.1: one bounce",
+        "version probing finds version 3 while the two are mixed: one rolling bounce, no setting",
+    )
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.kip("268-15", "sim")
+def test_the_command_prints_every_cell_with_its_way_its_reason_and_what_was_simulated():
+    done = CliRunner().invoke(matrix, ["--kip268"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    _, cells = done.stdout.split("no such patch was released\n\n")
+    printed, lines = {}, []
+    for line in cells.splitlines():
+        if line.startswith(" "):
+            lines.append(line.strip())
+        else:
+            printed[line] = lines = []
+    said = {
+        f"{row} to {column}" + (f" ({name})" if name else ""): words
+        for (row, column, name), words in said_of_every_cell().items()
+    }
+    assert set(printed) == set(said)
+    for title, (way, reason) in said.items():
+        assert printed[title][0] == way, title
+        if reason:
+            assert printed[title][1].startswith(f"why: {reason}"), title
+            assert printed[title][2].startswith("simulated: as expected"), title
+
+
+@pytest.mark.kip("268-15", "sim")
+def test_every_cell_of_the_kip_has_its_own_reason():
+    said = said_of_every_cell()
+    for cell in kip268_cells():
+        for variant in cell.variants:
+            way, reason = said[cell.row, cell.column, variant.name]
+            assert variant.reason.startswith(reason or way.removeprefix("- "))

@@ -69,7 +69,7 @@ def test_below_2_0_without_the_pin_members_die_and_the_right_value_is_named(boun
     run = bounce("--from 0.10.2 --to 2.0 --no-pin")
     assert run.status == 1
     assert not run.report["ok"]
-    assert "version=3" in run.report["death"]["why"]
+    assert "version=3; set upgrade.from=0.10.2 on" in run.report["death"]["why"]
     assert "upgrade.from=0.10.2" in run.report["advice"]
     assert "upgrade.from=0.10.2" in run.stderr
 
@@ -79,6 +79,7 @@ def test_offline_the_same_upgrade_needs_no_pin(bounce):
     run = bounce("--from 0.10.2 --to 2.0 --offline")
     assert (run.status, run.failed()) == (0, [])
     assert set(run.numbers("versions")["used"].values()) == {3}
+    assert [b["upgrade_from"] for b in run.report["bounces"]] == [None]
     assert run.numbers("pauses")["bound_ms"] is None
 
 

@@ -74,3 +74,44 @@ def test_a_disk_that_refuses_is_the_surroundings_fault(storage, tmp_path):
     blocked.write_text("no folder")
     status, _, err = storage("format", folder=blocked / "log")
     assert (status, "cannot be" in err) == (3, True)
+
+
+@pytest.fixture
+def upgrade(storage):
+    """`assignor features upgrade` on the folder."""
+
+    def run(*options):
+        where = ("--directory", str(storage.folder))
+        found = CliRunner().invoke(main, ["features", "upgrade", *where, *options])
+        return found.exit_code, found.stdout, found.stderr
+
+    return run
+
+
+@pytest.mark.kip("384-7", "core")
+@pytest.mark.parametrize("is_json", [False, True])
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [
+        (("--metadata", "2"), "version 2 is written from now on: the way back to releases that"),
+        (
+            ("--metadata", "2", "--feature", "assignment.protocol=101"),
+            (
+                "version 2 goes up together with the wire version: the way back to an older release"
+                " closes with the first write"
+            ),
+        ),
+        (("--feature", "assignment.protocol=101"), ""),
+        (("--metadata", "2", "--dry-run"), "the way back to releases that"),
+    ],
+)
+def test_raising_what_is_written_is_done_and_warned_of(storage, upgrade, options, warned, is_json):
+    storage("format")
+    status, out, err = upgrade(*options, *(("--format", "json") if is_json else ()))
+    assert status == 0
+    assert (warned in err, err.startswith("warning: ")) == (True, bool(warned))
+    if is_json:
+        assert [warned in one for one in json.loads(out)["warnings"]] == [True] * bool(warned)
+    levels = json.loads(storage("describe", "--format", "json")[1])["finalized"]
+    wanted = 1 if "--metadata" not in options or "--dry-run" in options else 2
+    assert levels["persistent.metadata.version"] == wanted

@@ -7,6 +7,7 @@ import pytest
 
 from assignor.embedding import ProcessDirectory, StateDirectoryLocked
 from assignor.stores import StoreError
+from assignor.stores.persisted import PROCESS_NAME
 from encoding import TaskId
 from probing.persisted_formats import PersistedSettings
 
@@ -39,6 +40,19 @@ def test_the_process_comes_back_as_who_it_was(tmp_path):
     again = ProcessDirectory(tmp_path / "state")
     assert (again.process_id, again.remembered_version) == (first, 9)
     again.close()
+
+
+@pytest.mark.kip("384-2", "core")
+@pytest.mark.parametrize(("version", "magic"), [(1, b'{"proces'), (2, b"SRPROC01")])
+def test_the_wire_goes_up_and_down_and_the_files_keep_their_format(tmp_path, version, magic):
+    settings = PersistedSettings(persistent_metadata_version=version)
+    for used in (11, 101, 102, 11, 101):
+        place = ProcessDirectory(tmp_path, settings)
+        place.remember(used)
+        assert place.remembered_version == used
+        assert place.stores.version == version
+        assert (tmp_path / PROCESS_NAME).read_bytes()[:8] == magic
+        place.close()
 
 
 def test_two_directories_are_two_processes(tmp_path):

@@ -148,6 +148,18 @@ def test_every_assignment_lets_a_lowered_member_look_up_and_go_up(leader):
     assert [m.used_version for m in lifted.members] == [11, 11, 11]
 
 
+@pytest.mark.kip("268-9", "core")
+def test_a_lowered_member_of_ours_goes_up_again_under_a_jvm_leader():
+    old, new, native = (find_release(name) for name in ("2.8", "3.9", "native"))
+    group = (start_member(old), start_member(new), start_member(native))
+    lowered = rebalance(group, leader=0)
+    assert [m.used_version for m in lowered.members] == [9, 9, 9]
+    bounced = (start_member(new), *lowered.members[1:])
+    lifted = rebalance(bounced, leader=1)
+    assert [m.used_version for m in lifted.members] == [11, 11, 11]
+    assert lifted.rejoined
+
+
 def test_after_the_same_binary_runs_everywhere_natives_are_lifted_without_a_further_rebalance():
     release = find_release("native")
     members = [

@@ -134,6 +134,25 @@ def test_lowered_members_go_up_again_when_all_can(old, new):
         assert {one.thread for one in lifted} == {one.thread for one in lowered}
 
 
+@pytest.mark.kip("268-9", "sim")
+def test_a_lowered_member_of_ours_goes_up_again_while_a_jvm_member_leads():
+    world = World(WorldSetup(seed=1, processes=3))
+    world.next_leaders = ("a",)
+    for process, release in enumerate(("2.8.2", "3.9.1", "native")):
+        world.start(process, release)
+        assert world.run(until=world.is_settled, within_ms=100_000)
+    ours = world.threads[2]
+    assert ours.streams.state.used_version == 9
+    world.next_leaders = ("b",)
+    world.stop(0)
+    world.start(0, "3.9.1")
+    assert world.run(until=world.is_settled, within_ms=100_000)
+    assert world.leader().name == "b"
+    assert [thread.streams.state.used_version for thread in world.threads] == [11, 11, 11]
+    lifted = [one for one in world.trace if isinstance(one, Rejoined) and one.thread == ours.name]
+    assert (lifted[-1].used_before, lifted[-1].used_after) == (9, 11)
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("2.8.2", "3.9.1"), ("3.1.2", "native"), ("2.5.1", "2.6")]
 )
@@ -179,6 +198,7 @@ def test_two_bounces_lead_from_below_the_probing_versions(old, new, pinned):
 def test_offline_nothing_needs_a_pin(old, new):
     outcome = bounce(old, new, offline=True)
     assert outcome.ok, outcome.broken
+    assert [stage.upgrade_from for stage in outcome.plan.stages] == [None]
     assert all(one.upgrade_from is None for one in of(outcome, Started))
     if new != "native":
         assert outcome.rebalances.version == ()

@@ -8,6 +8,8 @@ import pytest
 from assignor import MissingSourceTopic, TasksListener, Topology, TopologyError
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.embedding import ProcessDirectory
+from assignor.stores import StoreError
+from assignor.stores.persisted import PROCESS_NAME
 from encoding import AssignorError, HostInfo, TaskId, decode_subscription
 from probing.persisted_formats import PersistedSettings
 from tests.assignor.adapters.members import Coordinator, cluster, followups, joined, on_the_wire
@@ -199,3 +201,29 @@ def test_a_member_is_silent_when_it_counts_as_one_without_heartbeats(
     coordinator.rejoining = joins
     coordinator._heartbeat_enabled = sends
     assert one.is_silent is is_silent
+
+
+@pytest.mark.kip("384-3", "core")
+@pytest.mark.parametrize(
+    ("settings", "magic"),
+    [
+        ({}, b'{"proces'),
+        ({"message_format_version": 1}, b'{"proces'),
+        ({"message_format_version": 2}, b"SRPROC01"),
+        ({"message_format_version": 1, "persistent_metadata_version": 2}, b"SRPROC01"),
+    ],
+)
+def test_the_state_directory_is_written_in_the_message_format_unless_told_otherwise(
+    member, tmp_path, settings, magic
+):
+    member(state_dir=tmp_path, **settings)
+    assert (tmp_path / PROCESS_NAME).read_bytes()[:8] == magic
+
+
+@pytest.mark.kip("384-3", "core")
+def test_a_member_with_a_message_format_above_is_refused_at_start(member, tmp_path):
+    with pytest.raises(
+        StoreError, match=r"message.format.version=2 is above persistent.metadata.version=1"
+    ):
+        member(state_dir=tmp_path, message_format_version=2, persistent_metadata_version=1)
+    assert not (tmp_path / PROCESS_NAME).exists()

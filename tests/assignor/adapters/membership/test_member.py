@@ -2,10 +2,12 @@
 
 import logging
 
+import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from assignor import Outcome, RebalanceHook
 from encoding import TaskId, decode_subscription
+from probing import ReleaseError
 from tests.assignor.adapters.membership.cooperative import Member, rebalance
 
 TASKS = [TaskId(0, number) for number in range(4)]
@@ -95,3 +97,64 @@ def test_without_hooks_each_rebalance_is_a_line_in_the_log(caplog):
         rebalance(one, {"m1": one}, 1)
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split()[0] for line in lines] == ["leader", "generation=1"]
+
+
+PINS = {"0.10.0": 1, "0.10.1": 2, "0.10.2": 2, "0.11.0": 2, "1.0": 2, "1.1": 2}
+TO_1_1 = tuple(PINS)
+TO_2_3 = (*TO_1_1, "2.0", "2.1", "2.2", "2.3")
+TO_3_8 = (
+    *TO_2_3,
+    *("2.4", "2.5", "2.6", "2.7", "2.8"),
+    *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8"),
+)
+# Release, its latest version, the values of `upgrade.from` that its own configuration accepts.
+ACCEPTED = [
+    ("0.10.2.2", 2, ("0.10.0",)),
+    ("1.1.1", 2, ("0.10.0",)),
+    ("2.0.1", 3, TO_1_1),
+    ("2.3.1", 4, TO_1_1),
+    ("2.4.1", 5, TO_2_3),
+    ("3.2.3", 11, TO_2_3),
+    ("3.9.1", 11, TO_3_8),
+    ("4.3.0", 11, (*TO_3_8[TO_3_8.index("2.4") :], "3.9", "4.0", "4.1", "4.2")),
+    ("native", 11, (*TO_3_8, "3.9", "4.0", "4.1", "4.2", "4.3")),
+]
+
+
+def first_version(**options):
+    """What the first JoinGroup of a member says it is written in."""
+    data = bytes(Member(1, **options).joined("m1").metadata.user_data)
+    return int.from_bytes(data[:4])
+
+
+@pytest.mark.kip("268-4", "core")
+@pytest.mark.parametrize(
+    ("options", "version"),
+    [
+        ({}, 11),
+        ({"start_version": "latest"}, 101),
+        ({"upgrade_from": "0.10.0"}, 1),
+        ({"upgrade_from": "1.1"}, 2),
+        ({"upgrade_from": "1.1", "start_version": "latest"}, 2),
+        ({"upgrade_from": "2.4"}, 11),
+    ],
+)
+def test_a_member_joins_with_its_latest_version_or_with_that_of_its_pin(options, version):
+    assert first_version(**options) == version
+
+
+@pytest.mark.kip("268-12", "core")
+@pytest.mark.parametrize(("release", "latest", "accepted"), ACCEPTED)
+def test_each_value_of_upgrade_from_is_written_as_its_series_wrote_or_refused_at_start(
+    release, latest, accepted
+):
+    for value in (*TO_3_8, "3.9", "4.0", "4.1", "4.2", "4.3"):
+        if value in accepted:
+            pinned = PINS.get(value, latest)
+            assert first_version(release=release, upgrade_from=value) == pinned, value
+            continue
+        with pytest.raises(ReleaseError, match="set one of the accepted values") as error:
+            Member(1, release=release, upgrade_from=value)
+        assert f"({', '.join(accepted)})" in str(error.value), value
+    with pytest.raises(ReleaseError, match="is unknown to release"):
+        Member(1, release=release, upgrade_from="nonsense")

@@ -1,0 +1,123 @@
+"""Version probing on real clients: what each member is answered and writes, rebalance by rebalance.
+
+Members of Kafka's releases are emulated by the adapter; all of them are polled in turns.
+"""
+
+import time
+
+import pytest
+from kafka import KafkaConsumer
+
+from assignor import Topology
+from assignor.adapters.kafka_python.assignor import StreamsAssignor
+from assignor.observe import AnswersDecided, AssignmentTaken, RejoinRequested, SubscriptionWritten
+from system_tests.broker import BrokerConfig, running_broker
+
+pytestmark = [pytest.mark.loop, pytest.mark.slow, pytest.mark.timeout(900)]
+
+LIMIT_S = 120
+COUNTED = Topology().add_source("lines", topics=["lines"]).add_processor("n", parents=["lines"])
+
+
+class Member:
+    """An assignor, its consumer, and what was observed of it."""
+
+    def __init__(self, broker, release):
+        self.seen = []
+        self.assignor = StreamsAssignor(
+            COUNTED, application_id="app", release=release, observer=self.seen.append
+        )
+        self.consumer = KafkaConsumer(
+            "lines",
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id="app",
+            partition_assignment_strategy=[self.assignor],
+            session_timeout_ms=60_000,
+            heartbeat_interval_ms=200,
+            enable_auto_commit=False,
+        )
+        self.assignor.attach(self.consumer)
+
+    def of(self, kind):
+        return [one for one in self.seen if isinstance(one, kind)]
+
+    @property
+    def wrote(self):
+        """Versions of its subscriptions."""
+        return [one.version for one in self.of(SubscriptionWritten)]
+
+    def taken(self, generation):
+        """What it took in a generation."""
+        return next(one for one in self.of(AssignmentTaken) if one.generation == generation)
+
+    def close(self):
+        self.consumer.close(autocommit=False)
+        self.assignor.close()
+
+
+@pytest.fixture
+def group():
+    """Start members one after the other, poll them until something holds."""
+    members = []
+    with running_broker(BrokerConfig(topics={"lines": 4})) as broker:
+
+        def start(release):
+            members.append(Member(broker, release))
+            return members[-1]
+
+        def until(holds, what):
+            end = time.monotonic() + LIMIT_S
+            while not holds():
+                assert time.monotonic() < end, (what, [(m.wrote, m.seen[-3:]) for m in members])
+                for member in members:
+                    member.consumer.poll(timeout_ms=100)
+
+        def stop(member):
+            members.remove(member)
+            member.close()
+
+        start.until, start.stop = until, stop
+        yield start
+        for member in members:
+            member.close()
+
+
+def shared(*members):
+    """Whether the four tasks are with these members, some with each."""
+    tasks = [sorted(member.assignor.tasks.active) for member in members]
+    return all(tasks) and len({task for some in tasks for task in some}) == 4
+
+
+@pytest.mark.kip("268-6", "loop")
+@pytest.mark.parametrize("release", ["2.1.1", "2.3.1"])
+def test_while_one_member_probes_the_others_keep_their_tasks_in_the_same_rebalance(group, release):
+    one, two = group(release), group(release)
+    group.until(lambda: shared(one, two), "shared by two")
+    new = group("2.4.1")
+    group.until(lambda: shared(one, two, new), "shared by three")
+    led = [answers for member in (one, two) for answers in member.of(AnswersDecided)]
+    (probed,) = (answers for answers in led if answers.version_probing)
+    assert probed.placed_tasks == 4
+    first = new.of(AssignmentTaken)[0]
+    assert first.active_tasks == ()
+    others = [member.taken(first.generation) for member in (one, two)]
+    assert all(answer.active_tasks for answer in others)
+    assert len({task for answer in others for task in answer.active_tasks}) == 4
+    assert {answer.error_code for answer in others} == {0}
+
+
+@pytest.mark.kip("268-9", "loop")
+def test_a_lowered_member_of_ours_goes_up_again_while_a_jvm_member_leads(group):
+    old = group("2.8.2")
+    group.until(lambda: shared(old), "one member")
+    jvm = group("3.9.1")
+    group.until(lambda: shared(old, jvm) and jvm.wrote[-1] == 9, "two members")
+    ours = group("native")
+    group.until(lambda: shared(old, jvm, ours) and ours.wrote[-1] == 9, "three members")
+    group.stop(old)
+    group.until(lambda: shared(jvm, ours) and ours.wrote[-1] == 11, "lifted")
+    assert jvm.of(AnswersDecided), "a JVM member leads"
+    assert not ours.of(AnswersDecided)
+    (lowered, lifted) = (one for one in ours.of(RejoinRequested) if one.for_version)
+    assert (lowered.used_version_before, lowered.used_version_after) == (11, 9)
+    assert (lifted.used_version_before, lifted.used_version_after) == (9, 11)
