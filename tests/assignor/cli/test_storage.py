@@ -19,6 +19,7 @@ def storage(tmp_path):
     return run
 
 
+@pytest.mark.kip("778-8", "core")
 def test_a_folder_is_formatted_with_a_default_that_every_release_reads(storage):
     status, out, err = storage("format")
     assert (status, err) == (0, "")

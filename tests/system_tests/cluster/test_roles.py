@@ -3,7 +3,15 @@
 import pytest
 
 from probing.features import METADATA_VERSION, FinalizedLevels, LevelRecord
-from system_tests.cluster.events import Activated, Left, Resigned, Started, Stopped
+from system_tests.cluster.events import (
+    Activated,
+    Left,
+    Resigned,
+    Started,
+    Stopped,
+    Unregistered,
+)
+from system_tests.cluster.nodes.controller import SESSION_MS
 from system_tests.cluster.nodes.programs import Start
 from system_tests.cluster.nodes.simulation import Batch
 from tests.system_tests.cluster.clusters import cluster
@@ -36,6 +44,27 @@ def test_an_active_controller_that_comes_to_read_a_level_that_it_lacks_resigns_a
         world.start(node, Start(program="3.9"))
     operator.settle()
     assert world.trace[-1].finalized.level_of(METADATA_VERSION) == 21
+
+
+@pytest.mark.kip("778-10", "sim")
+def test_a_broker_that_slept_through_an_update_unregisters_with_the_controller_and_ends():
+    operator = cluster(brokers=2, series="3.8")
+    operator.roll(Start(program="3.9"), but=("b1",))
+    world = operator.world
+    world.pause(world.by_name["b1"], 2 * SESSION_MS)
+    world.run_for(SESSION_MS + 1_000)
+    begun = len(world.trace)
+    # Nothing was heard of it for a session, so it is not asked.
+    assert operator.update({METADATA_VERSION: 21}).ok
+    world.run(until=lambda: not world.by_name["b1"].is_up, within_ms=30_000)
+    world.run_for(500)
+    kinds = (Left, Stopped, Unregistered)
+    happened = [one for one in world.trace[begun:] if isinstance(one, kinds)]
+    assert [(type(one), one.node) for one in happened] == [(kind, "b1") for kind in kinds]
+    assert happened[0].reaction == "unregister and terminate"
+    # The controller forgets it before another session is over.
+    assert happened[2].at_ms < happened[0].at_ms + SESSION_MS
+    assert set(world.active().machine.registrations) == {"b0", "c0", "c1", "c2"}
 
 
 def test_a_controller_with_an_emptied_disk_learns_all_from_the_others():

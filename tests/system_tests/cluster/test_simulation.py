@@ -28,7 +28,7 @@ from system_tests.cluster.events import (
     Stopped,
     Unfenced,
 )
-from system_tests.cluster.machines import FloorRecord
+from system_tests.cluster.machines import KAFKA_CONTENT, FloorRecord
 
 SEEDS = range(8)
 ROOT = Path(__file__).resolve().parents[3]
@@ -152,6 +152,13 @@ def test_an_unsafe_downgrade_drops_what_the_level_does_not_know_and_says_so():
         {(one.finalized.epoch, one.dropped) for one in found(outcome, Rewritten) if one.dropped}
         for outcome in experiments("downgrade")
     ]
+    # Whole entries and single fields, and nothing is left that the level does not know.
+    assert {lost.field is None for one in dropped for lost in one.dropped} == {True, False}
+    for one in all_found("downgrade", Rewritten):
+        level = one.finalized.level_of(METADATA_VERSION)
+        for entry in one.entries:
+            assert KAFKA_CONTENT.kind_of(entry).since <= level
+            assert KAFKA_CONTENT.unknown_fields(entry, level) == ()
     # All nodes drop the same at the same epoch.
     for drops in by_outcome:
         assert len({epoch for epoch, _ in drops}) == len(drops)

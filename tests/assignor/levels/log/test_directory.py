@@ -17,6 +17,7 @@ from assignor.levels.log.records import (
     decode_batch,
     encode_batch,
     level_change,
+    replay,
     snapshot,
 )
 from assignor.stores import StoreError
@@ -47,6 +48,7 @@ def test_a_folder_without_a_log_says_how_to_make_one():
         FeatureLog(MemoryDisk())
 
 
+@pytest.mark.kip("584-2", "core")
 def test_levels_and_epoch_outlive_the_process():
     disk = formatted()
     log = FeatureLog(disk)
@@ -205,6 +207,20 @@ def test_a_long_row_of_registrations_is_cut_by_a_snapshot(monkeypatch):
 
 
 # Formats
+
+
+@pytest.mark.kip("778-6", "core")
+@pytest.mark.parametrize("log_format", [1, 2, 3])
+@pytest.mark.parametrize("is_snapshot", [False, True])
+def test_the_bytes_of_a_record_hold_one_level_of_a_feature_and_no_minimum(log_format, is_snapshot):
+    batch = level_change(LogState(), {TASK_PLACEMENT: 2, PERSISTENT_METADATA: 1}, NOTE)
+    written = snapshot(replay(LogState(), batch)) if is_snapshot else batch
+    fields = msgpack.unpackb(encode_batch(written, log_format=log_format))
+    assert fields.pop("levels") == [[PERSISTENT_METADATA, 1], [TASK_PLACEMENT, 2]]
+    later = {"note"} if log_format > 1 else set()
+    later |= {"members"} if log_format > 2 else set()
+    assert fields.keys() == {"format", "readable_since", "epoch", "snapshot"} | later
+    assert fields.get("members", []) == []
 
 
 @pytest.mark.parametrize("log_format", [1, 2, 3])
