@@ -16,6 +16,7 @@ from spark_assign.whatif import SIMULATED, simulated
 from system_tests.cli import (
     MAX_MEMBERS,
     MAX_THREADS,
+    draw_option,
     faults_option,
     force_option,
     group_options,
@@ -45,6 +46,7 @@ _EXITS = {1: "a rule was broken", 2: "an impossible path"}
 @group_options(drawn=True, members=MAX_MEMBERS, threads=MAX_THREADS)
 @partitions_option()
 @faults_option(f"none, all, or a list out of {','.join(FAULTS)}.")
+@draw_option
 @offline_option
 @force_option
 @output_options

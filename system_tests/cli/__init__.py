@@ -3,6 +3,7 @@
 from system_tests.cli.options import (
     MAX_MEMBERS,
     MAX_THREADS,
+    draw_option,
     faults_option,
     force_option,
     group_options,
@@ -13,6 +14,7 @@ from system_tests.cli.options import (
 __all__ = [
     "MAX_MEMBERS",
     "MAX_THREADS",
+    "draw_option",
     "faults_option",
     "force_option",
     "group_options",

@@ -136,6 +136,17 @@ def faults_option(said: str) -> Decorator:
     )
 
 
+draw_option: Final[Decorator] = click.option(
+    "--draw",
+    type=click.Choice(["releases", "all"]),
+    default="releases",
+    show_default=True,
+    help="What a seed decides besides times: the releases that are left out; or also whether native"
+    " members are cooperative, members static, serve queries and hold routing views, and whether"
+    " there are standby replicas, warmed up slowly.",
+)
+"""``--draw`` of simulations, as text."""
+
 report_option: Final[Decorator] = click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),

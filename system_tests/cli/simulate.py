@@ -17,6 +17,7 @@ from system_tests.cli.options import (
     EXIT_SURROUNDINGS,
     MAX_MEMBERS,
     MAX_THREADS,
+    draw_option,
     faults_option,
     force_option,
     given_here,
@@ -105,15 +106,7 @@ _EXITS = {
     f"none, all (with --static: but coordinator), or a list out of {','.join(FAULTS)};"
     f" of kraft {','.join(KRAFT_FAULTS)}, drawn by default."
 )
-@click.option(
-    "--draw",
-    type=click.Choice(["releases", "all"]),
-    default="releases",
-    show_default=True,
-    help="What a seed decides besides times: the releases that are left out; or also whether native"
-    " members are cooperative, members static, serve queries and hold routing views, and whether"
-    " there are standby replicas, warmed up slowly.",
-)
+@draw_option
 @offline_option
 @force_option
 @click.option(

@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import pytest
 from click.testing import CliRunner
 
 from spark_assign.cli.main import main
@@ -13,8 +14,9 @@ def call(*arguments):
     return CliRunner().invoke(main, ["simulate", *map(str, arguments)])
 
 
-def test_seeds_on_workers_give_the_outcomes_of_one_machine(spark, tmp_path):
-    options = ("--members", 3, "--faults", "crash,drop")
+@pytest.mark.parametrize("drawn", ["releases", "all"])
+def test_seeds_on_workers_give_the_outcomes_of_one_machine(spark, tmp_path, drawn):
+    options = ("--members", 3, "--faults", "crash,drop", "--draw", drawn)
     result = call("--seeds", 6, *options, "--out", tmp_path / "rows", "--format", "json")
     assert result.exit_code == 0, result.stderr
     rows = spark.read.parquet(str(tmp_path / "rows")).collect()
