@@ -96,6 +96,17 @@ KNOWN: tuple[Known, ...] = (
         why="a follow-up fires while a rebalance is running, a slow member misses the answer",
     ),
     Known(
+        issue="KAFKA-9525",
+        strikes=lambda s: (
+            s.static
+            and not s.offline
+            and "KAFKA-9525" in s.new.open_issues
+            and s.new.latest_version > s.old.latest_version
+        ),
+        why="a static member that asks for a rebalance is handed its old answer instead, and stays"
+        " in a version that others cannot read",
+    ),
+    Known(
         issue="KAFKA-9821",
         strikes=lambda s: s.static and bool(s.faults & _RESTARTS) and s.has_open("KAFKA-9821"),
         why="the member that gives partitions up alone knows that a follow-up is due, and forgets"
