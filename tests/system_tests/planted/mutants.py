@@ -34,6 +34,7 @@ from probing.member.machine import FOLLOWUP_RULES
 from system_tests.explore import Bounds, explore
 from system_tests.sim import BounceOptions, bounce, plan_bounce
 from tests.system_tests.planted.bounces import Runbook
+from tests.system_tests.planted.equal_answers import REASONS
 from tests.system_tests.planted.rules import (
     Table,
     bounces,
@@ -66,8 +67,6 @@ EXPLORED: Final = (
     "2.0.1-text 2.3.1-text",
 )
 """Searches: two members, one thread, no crash."""
-REASONS: Final[dict[str, str]] = {}
-"""Name of a mutant that nothing can notice, though its row decides -> why."""
 _SAYS: Final = {
     type(next(iter(MEMBER_RULES.values()))[0]): ("action", "speaks"),
     type(FOLLOWUP_RULES[0]): ("at_ms",),
