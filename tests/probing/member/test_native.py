@@ -43,6 +43,14 @@ def test_a_pin_wins_over_an_optimistic_start_and_that_over_what_is_remembered():
         start_member(native, start_version="newest")
 
 
+def test_a_pinned_member_keeps_its_version_under_a_leader_of_ours_and_follows_up():
+    pinned = start_member(find_release("native"), upgrade_from="1.1")
+    told = NativeAnswer(next_version=101)
+    state, commands = answered(pinned, 2, -1, native=told, next_rebalance_ms=70_000)
+    assert kinds(commands) == [KeepVersion, ScheduleRebalance]
+    assert (state.used_version, state.next_rebalance_ms) == (pinned.used_version, 70_000)
+
+
 def test_a_native_version_that_is_remembered_stands_for_kafkas_newest():
     for version in (50, 101, 102, 2**31 - 1):
         member = start_member(find_release("next"), remembered_version=version)
