@@ -106,12 +106,9 @@ def _extent(explored: Explored) -> str:
     if explored.stopped is None:
         beyond = ", but for what follows a broken rule" if explored.found else ""
         return f"all there are{beyond}"
-    asked = explored.stopped.endswith(" is found")
-    return (
-        f"stopped, as asked: {explored.stopped}"
-        if asked
-        else (f"NOT all there are: {explored.stopped}")
-    )
+    if explored.stopped.endswith(" is found"):
+        return f"stopped, as asked: {explored.stopped}"
+    return f"NOT all there are: {explored.stopped}"
 
 
 def _where(plan: Plan, placed: Placed) -> str:

@@ -20,6 +20,7 @@ from system_tests.sim.events import (
     Hosts,
     Partitions,
     Rested,
+    hosts_of,
 )
 
 _HOSTS_SINCE = 2
@@ -210,11 +211,7 @@ def _must_route(member: AtRest, one: Rested) -> bool:
 
 def _served(one: Rested, of: Callable[[AtRest], Iterable[TopicPartition]]) -> Hosts:
     """Host -> partitions of the members that run there."""
-    found: dict[HostInfo, set[TopicPartition]] = {}
-    for member in one.members:
-        if member.endpoint is not None:
-            found.setdefault(member.endpoint, set()).update(of(member))
-    return tuple((host, tuple(sorted(found[host]))) for host in sorted(found))
+    return hosts_of((member.endpoint, of(member)) for member in one.members)
 
 
 def _actives(one: Rested) -> list[tuple[TaskId, int]]:

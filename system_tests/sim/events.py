@@ -5,6 +5,7 @@ printed lines are functions over it and see nothing else. Threads are called by 
 lane; times are milliseconds of the simulated clock.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from encoding import HostInfo, TaskId, TopicPartition
@@ -149,6 +150,15 @@ class Happened(NamedTuple):
 
 Hosts = tuple[tuple[HostInfo, Partitions], ...]
 """Partitions that each host serves, sorted by host."""
+
+
+def hosts_of(served: Iterable[tuple[HostInfo | None, Iterable[TopicPartition]]]) -> Hosts:
+    """Return who serves what, of members in any order; one without an endpoint is left out."""
+    found: dict[HostInfo, set[TopicPartition]] = {}
+    for endpoint, partitions in served:
+        if endpoint is not None:
+            found.setdefault(endpoint, set()).update(partitions)
+    return tuple((host, tuple(sorted(found[host]))) for host in sorted(found))
 
 
 class Given(NamedTuple):

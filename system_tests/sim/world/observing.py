@@ -4,7 +4,7 @@ Values are taken from subscriptions, answers and members as they are, never from
 says of them: hosts and partitions are put together here once more, by simpler means.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from assignor.rebalance import (
@@ -16,15 +16,13 @@ from assignor.rebalance import (
 )
 from encoding import (
     DecodeError,
-    HostInfo,
     Subscription,
     TaskId,
-    TopicPartition,
     decode_subscription,
     view_reference,
 )
 from probing import Release
-from system_tests.sim.events import AtRest, Decided, Followed, Given, Hosts, Partitions
+from system_tests.sim.events import AtRest, Decided, Followed, Given, Hosts, Partitions, hosts_of
 from system_tests.sim.world.thread import Phase, StreamThread
 from system_tests.sim.world.wire import read_subscription
 
@@ -69,8 +67,8 @@ def decided_by(
         generation=generation,
         leader_is_native=leader.is_native,
         members=tuple(given),
-        active=_hosts((one.endpoint, one.partitions) for one in given),
-        standby=_hosts(
+        active=hosts_of((one.endpoint, one.partitions) for one in given),
+        standby=hosts_of(
             (one.endpoint, (p for task in one.standby_tasks for p in inputs[task])) for one in given
         ),
         names_stalled=any("came no nearer" in warning for warning in answer.warnings),
@@ -135,15 +133,6 @@ def _read(member: GroupMember, leader: Release) -> Subscription | None:
     except DecodeError:
         return None
     return value if isinstance(value, Subscription) else None
-
-
-def _hosts(served: Iterable[tuple[HostInfo | None, Iterable[TopicPartition]]]) -> Hosts:
-    """Host -> partitions, of members in any order; a member without an endpoint is left out."""
-    found: dict[HostInfo, set[TopicPartition]] = {}
-    for endpoint, partitions in served:
-        if endpoint is not None:
-            found.setdefault(endpoint, set()).update(partitions)
-    return tuple((host, tuple(sorted(found[host]))) for host in sorted(found))
 
 
 def routed_by(hosts: HostMap) -> Hosts:
