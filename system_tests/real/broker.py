@@ -46,6 +46,7 @@ class RealBroker:
         level_release: the release whose feature levels it is formatted with; its own if empty.
         users: password by name; with any there is a second listener, SASL/PLAIN with the standard
             authorizer, on which the first user may do everything and the others nothing.
+        beside: the first broker of a cluster, which is its controller, for one more broker of it.
 
     Raises:
         SurroundingsError: its jars or a Java cannot be had, or its folder cannot be made.
@@ -58,15 +59,17 @@ class RealBroker:
         port: int = 0,
         level_release: str = "",
         users: Mapping[str, str] | None = None,
+        beside: "RealBroker | None" = None,
     ) -> None:
         self.release = release
+        self._node_id = 1 if beside is None else 2
         self._level_release, self._users = level_release, dict(users or {})
         self.sasl_port = _free_port() if users else 0
         self._jars = broker_jars(release)
         self._java = find_java()
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
         self.port = port or _free_port()
-        self._controller_port = _free_port()
+        self.controller_port = beside.controller_port if beside else _free_port()
         self._keeper: subprocess.Popen[str] | None = None
         self.pid: int | None = None
         self._is_formatted = False
@@ -214,9 +217,10 @@ class RealBroker:
             host=_HOST,
             port=self.port,
             sasl_port=self.sasl_port,
-            controller_port=self._controller_port,
+            controller_port=self.controller_port,
             data=self._folder / "data",
             users=self._users,
+            node_id=self._node_id,
         )
         self._properties.write_text(properties, encoding="utf-8")
 

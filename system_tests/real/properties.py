@@ -1,4 +1,4 @@
-"""The settings of a real broker: one node on loopback that is broker and controller.
+"""The settings of a real broker: nodes on loopback, the first of which is the controller, too.
 
 They run unchanged on 3.9 and 4.x.
 """
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _PROPERTIES = """\
-process.roles=broker,controller
-node.id=1
+process.roles={roles}
+node.id={node_id}
 controller.quorum.voters=1@{host}:{controller_port}
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}
+listeners=PLAINTEXT://{host}:{port}{controller}
 advertised.listeners=PLAINTEXT://{host}:{port}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
@@ -32,7 +32,7 @@ auto.create.topics.enable=false
 """
 # The broker itself stays on the plain listener, where everybody is anonymous and may do everything.
 _SECURED = """\
-listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port},CONTROLLER://{host}:{controller_port}
+listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}{controller}
 advertised.listeners=PLAINTEXT://{host}:{port},SASL_PLAINTEXT://{host}:{sasl_port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
@@ -51,6 +51,7 @@ def server_properties(
     controller_port: int,
     data: Path,
     users: Mapping[str, str],
+    node_id: int = 1,
 ) -> str:
     """Return the text of `server.properties`.
 
@@ -61,9 +62,14 @@ def server_properties(
         controller_port: for brokers, and who asks the controller.
         data: folder of its logs.
         users: password by name; the first may do everything, the others nothing.
+        node_id: 1 is the controller, too; any other is a broker alone.
     """
+    is_controller = node_id == 1
     template = _PROPERTIES + (_SECURED if users else "")
     return template.format(
+        roles="broker,controller" if is_controller else "broker",
+        node_id=node_id,
+        controller=f",CONTROLLER://{host}:{controller_port}" if is_controller else "",
         host=host,
         port=port,
         sasl_port=sasl_port,

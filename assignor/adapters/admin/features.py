@@ -63,20 +63,27 @@ class UpdateAnswer:
     why: str = ""
 
 
-def read_features(admin: Admin, *, from_controller: bool = False) -> ToldFeatures:
+def read_features(
+    admin: Admin, *, broker: int | None = None, from_controller: bool = False
+) -> ToldFeatures:
     """Ask a node for what it supports and what is finalized.
 
     Args:
         admin: the cluster.
+        broker: node id of the broker to ask; None for any.
         from_controller: ask the active controller, not a broker.
 
     Raises:
-        BrokerError, NotAuthorized: see `Admin.ask`; or the node is older than Kafka 2.7.
+        BrokerError, NotAuthorized: see `Admin.ask`; or the node is older than Kafka 2.7, or the
+            cluster has no such broker now.
     """
 
     async def ask(client: KafkaAdminClient) -> ToldFeatures:
         manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
-        node_id = await _controller(client) if from_controller else manager.least_loaded_node()
+        if from_controller:
+            node_id = await _controller(client)
+        else:
+            node_id = manager.least_loaded_node() if broker is None else await _live(client, broker)
         if node_id is None:
             raise NodeNotReadyError("no node is connected")
         request = ApiVersionsRequest(
@@ -167,6 +174,21 @@ def _answers(updates: Sequence[FeatureUpdate], response: Any) -> tuple[UpdateAns
 def _is_about_features(code: int) -> bool:
     """INVALID_REQUEST, INVALID_UPDATE_VERSION, FEATURE_UPDATE_FAILED, UNSUPPORTED_VERSION."""
     return code in (35, 42, 95, 96)
+
+
+async def _live(client: KafkaAdminClient, broker: int) -> int:
+    """The node id, if the cluster has this broker now.
+
+    Raises:
+        BrokerError: it has not; the sentence names those that it has.
+    """
+    told = await client._get_cluster_metadata([])  # noqa: SLF001 as above
+    found = sorted(one["node_id"] for one in told["brokers"])
+    if broker not in found:
+        raise BrokerError(
+            f"the cluster has no broker {broker} now; it has {', '.join(map(str, found))}"
+        )
+    return broker
 
 
 async def _controller(client: KafkaAdminClient) -> Any:

@@ -80,7 +80,8 @@ def features() -> None:
 @features.command(
     "describe",
     help="Show what is finalized, with its epoch, and what is supported.\n\nAny broker is asked;"
-    " with --from-controller the active controller, whose port must be reachable from here.",
+    " with --node-id that one, with --from-controller the active controller, whose port must be"
+    " reachable from here.",
     short_help="Show what is finalized, with its epoch, and what is supported.",
     examples=f"""
 PROGRAM features describe {_PLACES}
@@ -90,14 +91,22 @@ PROGRAM features describe --directory state --format json
     exits=_EXITS | {1: "this user may not ask"},
 )
 @click.option("--from-controller", is_flag=True, help="Ask the active controller, not a broker.")
+@click.option(
+    "--node-id",
+    "broker",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Ask this broker; brokers learn of a new level one after the other.",
+)
 @place_options
-def describe(*, from_controller: bool, form: str, **where: Any) -> None:
+def describe(*, from_controller: bool, broker: int | None, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
-    if from_controller and (where["group"] or where["directory"]):
-        raise click.UsageError(
-            "--from-controller is about a cluster; leave --group and --directory out"
-        )
-    with _place(from_controller=from_controller, **where) as place:
+    if (from_controller or broker is not None) and (where["group"] or where["directory"]):
+        name = "--from-controller" if from_controller else "--node-id"
+        raise click.UsageError(f"{name} is about a cluster; leave --group and --directory out")
+    if from_controller and broker is not None:
+        raise click.UsageError("--from-controller and --node-id name two nodes; leave one out")
+    with _place(from_controller=from_controller, broker=broker, **where) as place:
         described = place.describe()
     if form == "json":
         click.echo(json.dumps(described_json(described)))
@@ -273,6 +282,7 @@ def _place(
     group: str | None,
     directory: Path | None,
     from_controller: bool = False,
+    broker: int | None = None,
 ) -> Iterator[Place]:
     """Connect to where the levels are; failures in the block end the command."""
     if directory is not None and (bootstrap_server or command_config or group):
@@ -285,7 +295,7 @@ def _place(
             if group:
                 yield GroupPlace(admin, group)
             else:
-                yield ClusterPlace(admin, from_controller=from_controller)
+                yield ClusterPlace(admin, from_controller=from_controller, broker=broker)
     except StoreError as error:
         raise store_failure(error, directory or Path(f"group {group}")) from None
 

@@ -56,16 +56,21 @@ class ClusterPlace:
     Args:
         admin: the cluster.
         from_controller: describe what the active controller tells.
+        broker: describe what the broker with this node id tells; None for any.
     """
 
-    def __init__(self, admin: "Admin", *, from_controller: bool = False) -> None:
-        self._admin, self._from_controller = admin, from_controller
+    def __init__(
+        self, admin: "Admin", *, from_controller: bool = False, broker: int | None = None
+    ) -> None:
+        self._admin, self._from_controller, self._broker = admin, from_controller, broker
 
     def describe(self) -> Described:
         """Ask a node."""
         from assignor.adapters.admin import read_features  # noqa: PLC0415 the client is an extra
 
-        told = read_features(self._admin, from_controller=self._from_controller)
+        told = read_features(
+            self._admin, broker=self._broker, from_controller=self._from_controller
+        )
         return Described(
             source=told.node,
             table=KAFKA_FEATURES,

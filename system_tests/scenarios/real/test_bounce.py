@@ -51,6 +51,29 @@ def test_from_1_1_two_bounces_with_the_pin_bring_real_members_to_2_3(word_count_
     assert all(counted[word] >= count for word, count in written.items())
 
 
+@pytest.mark.kip("268-13", "real")
+def test_one_of_ours_that_leads_answers_in_version_2_until_the_last_pin_is_gone(
+    word_count_on, kafka_3_9
+):
+    group = word_count_on(kafka_3_9)
+    group.start("ours", "native", upgrade_from="1.1")
+    group.settle()
+    for name in ("jvm0", "jvm1"):
+        group.start(name, "1.1.1")
+        group.settle()
+    pinned = bounce(group, ("jvm0", "jvm1"), "2.3.1", upgrade_from="1.1")
+    assert set(pinned.used_versions.values()) == {2}
+    half = bounce(group, ("jvm0",), "2.3.1")
+    assert half.used_versions["jvm0"] == 4
+    assert {half.answered_versions[name] for name in ("jvm0", "jvm1")} == {2}
+    bounce(group, ("jvm1",), "2.3.1")
+    done = bounce(group, ("ours",), "native")
+    assert {done.answered_versions[name] for name in ("jvm0", "jvm1")} == {4}
+    assert group.failures() == {}
+    written, counted = group.finish()
+    assert all(counted[word] >= count for word, count in written.items())
+
+
 @pytest.mark.kip("268-10", "real")
 @pytest.mark.parametrize("order", [("ours", "jvm0", "jvm1"), ("jvm0", "ours", "jvm1")])
 def test_one_bounce_from_3_1_to_the_newest(word_count_on, kafka_4, order):

@@ -76,6 +76,23 @@ def of_kafka(said):
     return {row["Feature"]: row["FinalizedVersionLevel"] for row in rows}
 
 
+def ranges_of_kafka(said):
+    """Supported ranges in what Kafka's tool says, of features whose levels are numbers."""
+    rows = [dict(part.split(": ") for part in _parts(line)) for line in said.splitlines()]
+    return {
+        row["Feature"]: (int(row["SupportedMinVersion"]), int(row["SupportedMaxVersion"]))
+        for row in rows
+        if row["SupportedMinVersion"].isdigit()
+    }
+
+
+def epoch_of_kafka(said):
+    """The one epoch of the finalized levels in what Kafka's tool says."""
+    rows = [dict(part.split(": ") for part in _parts(line)) for line in said.splitlines()]
+    [epoch] = {int(row["Epoch"]) for row in rows}
+    return epoch
+
+
 def _parts(line):
     words = line.split()
     return [f"{name} {value}" for name, value in zip(words[::2], words[1::2], strict=True)]
@@ -118,6 +135,44 @@ def test_the_same_steps_end_as_with_kafkas_own_tool(name, level_release, steps):
         )
 
 
+@pytest.mark.kip("584-9", "real")
+def test_all_features_go_down_and_up_with_a_release_as_with_kafkas_own_tool():
+    release = broker_release("kafka:4")
+    with ExitStack() as stack:
+        tool = stack.enter_context(FeatureTool(release))
+        mine, theirs = (
+            stack.enter_context(running_real_broker(release, level_release="4.2")) for _ in range(2)
+        )
+        # Without kraft.version at 1 Kafka's tool lowers nothing at all.
+        raised = ("--bootstrap-server", theirs.bootstrap_servers, "upgrade", "--release-version")
+        assert tool.run(*raised, "4.2").status == 0
+        for kafkas, to, yes in (("downgrade", "4.1", ("--yes",)), ("upgrade", "4.2", ())):
+            before = finalized(mine.bootstrap_servers)
+            kafka = tool.run(
+                *("--bootstrap-server", theirs.bootstrap_servers),
+                *(kafkas, "--release-version", to),
+            )
+            options = ("--release-version", to)
+            if yes:  # nobody is there to be asked
+                refused = ours(f"{kafkas}-all", *options, servers=mine.bootstrap_servers)
+                assert refused[0] == 2
+                assert finalized(mine.bootstrap_servers) == before
+            dry = ours(f"{kafkas}-all", *options, "--dry-run", servers=mine.bootstrap_servers)
+            assert dry[0] == 0
+            assert finalized(mine.bootstrap_servers) == before
+            status, _, err = ours(f"{kafkas}-all", *options, *yes, servers=mine.bootstrap_servers)
+            assert (status, err, kafka.status) == (0, "", 0), kafka
+            until(lambda: levels_with_a_way_back(mine) == levels_with_a_way_back(theirs))
+            assert finalized(mine.bootstrap_servers) != before
+
+
+def levels_with_a_way_back(broker):
+    """What `upgrade-all` and `downgrade-all` are about; Kafka's tool raises kraft.version, too."""
+    levels = finalized(broker.bootstrap_servers)
+    levels.pop("kraft.version", None)
+    return levels
+
+
 @pytest.mark.kip("584-8", "real")
 @pytest.mark.parametrize("cluster", ["kafka_3_9", "kafka_4"])
 def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controller(cluster, request):
@@ -139,6 +194,43 @@ def test_describe_tells_ranges_levels_and_epoch_of_a_broker_and_of_the_controlle
         said = tool.run("--bootstrap-server", servers, "describe")
     names = {name: row["finalized_name"] or "0" for name, row in told["features"].items()}
     assert of_kafka(said.out) == names
+    assert ranges_of_kafka(said.out) == {
+        name: (row["supported"]["min"], row["supported"]["max"])
+        for name, row in told["features"].items()
+        if name != METADATA  # of which Kafka's tool tells names
+    }
+    # It is an offset of the metadata log, which grows while nothing is changed, too.
+    assert told["epoch"] <= epoch_of_kafka(said.out) <= levels(servers)["epoch"]
+
+
+@pytest.mark.kip("584-8", "real")
+def test_each_broker_of_a_cluster_tells_its_own_range_and_the_level_that_all_have():
+    release = broker_release("kafka:4")
+    with (
+        running_real_broker(release, level_release="4.1") as first,
+        running_real_broker(release, beside=first) as second,
+    ):
+        for servers in (first.bootstrap_servers, second.bootstrap_servers):
+            for node, where in ((1, first), (2, second)):
+                told = levels(servers, "--node-id", str(node))
+                assert told["source"] == f"broker {node} at {where.bootstrap_servers}"
+        before = levels(second.bootstrap_servers, "--node-id", "2")
+        status, _, err = ours("upgrade", "--metadata", "28", servers=second.bootstrap_servers)
+        assert (status, err) == (0, "")
+        for node in ("1", "2"):
+            until(
+                lambda node=node: (
+                    levels(first.bootstrap_servers, "--node-id", node)["features"][METADATA][
+                        "finalized"
+                    ]
+                    == 28
+                )
+            )
+        after = levels(first.bootstrap_servers, "--node-id", "2")
+        assert after["epoch"] > before["epoch"] >= 0
+        assert after["features"][METADATA]["supported"] == before["features"][METADATA]["supported"]
+        status, _, err = ours("describe", "--node-id", "9", servers=second.bootstrap_servers)
+        assert (status, "has no broker 9 now; it has 1, 2" in err) == (3, True)
 
 
 @pytest.mark.kip("584-5", "real")
