@@ -146,6 +146,27 @@ def standbys_as_asked(one: Rested) -> str | None:
     return None
 
 
+def warmups_as_marked(one: Rested) -> str | None:
+    """Members of ours know which of their copies are warm-ups: those above what is asked for.
+
+    JVM members, and their leaders, do not tell the two apart.
+    """
+    if one.standbys is None or not all(m.hears_of_warmups for m in one.members):
+        return None
+    marked: dict[TaskId, int] = {}
+    for member in one.members:
+        for task in member.warmup_tasks:
+            if task not in member.standby_tasks:
+                return f"{member.thread} warms {task} up and has no copy of it"
+            marked[task] = marked.get(task, 0) + 1
+    if marked and one.is_quiet:
+        return f"the group rests, and {min(marked)} is warmed up still"
+    for task, places in sorted(_copies(one).items()):
+        if len(places) - marked.get(task, 0) > one.standbys:
+            return f"{task} has {len(places)} copies, of which {marked.get(task, 0)} are warm-ups"
+    return None
+
+
 def standby_elsewhere(one: Rested) -> str | None:
     """No copy is on the process that runs the task, and none twice on one process."""
     if one.standbys is None:
@@ -184,6 +205,7 @@ DIMENSION_RULES: Final = (
     DimensionRule(name="endpoints at rest", on=Rested, check=endpoints_at_rest),
     DimensionRule(name="owners at rest", on=Rested, check=owners_at_rest),
     DimensionRule(name="standbys as asked", on=Rested, check=standbys_as_asked),
+    DimensionRule(name="warm-ups as marked", on=Rested, check=warmups_as_marked),
     DimensionRule(name="standby elsewhere", on=Rested, check=standby_elsewhere),
     DimensionRule(name="warm-ups end", on=Drained, check=warmups_end),
 )

@@ -216,10 +216,12 @@ class Followed(NamedTuple):
 class AtRest(NamedTuple):
     """One thread of a group at rest, and what it goes by; `answered` is the version it got.
 
-    `endpoint` is None, too, where its subscription had no room for it.
+    `endpoint` is None, too, where its subscription had no room for it. `hears_of_warmups`: it and
+    the leader that answered it are ours, so that its answer says which copies are warm-ups.
     """
 
     thread: str
+    hears_of_warmups: bool
     process: int
     endpoint: HostInfo | None
     answered: int

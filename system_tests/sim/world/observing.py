@@ -184,6 +184,8 @@ def at_rest(thread: StreamThread, decisions: Sequence[Decided]) -> AtRest:
     )
     return AtRest(
         thread=thread.name,
+        hears_of_warmups=thread.behaviour.release.is_native
+        and any(d.leader_is_native for d in decisions if d.generation == thread.generation),
         process=thread.process,
         endpoint=parse_endpoint(endpoint) if endpoint and is_known else None,
         answered=answered,

@@ -183,6 +183,13 @@ FAULTS: Final = (
         options=_NATIVE,
     ),
     Fault(
+        checker="warm-ups as marked",
+        why="the leader does not say which copies are warm-ups",
+        place=(placing, "_by_thread"),
+        broken=lambda by_thread: lambda *args: (*by_thread(*args)[:2], {}),
+        options=_NATIVE,
+    ),
+    Fault(
         checker="standby elsewhere",
         why="copies go to the next thread of the process that runs the task",
         place=(placing, "_by_thread"),

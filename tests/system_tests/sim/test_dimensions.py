@@ -29,6 +29,7 @@ def at_rest(number, **changes):
     other = 1 - number
     return AtRest(
         thread="ab"[number],
+        hears_of_warmups=True,
         process=number,
         endpoint=HOSTS[number],
         answered=101,
@@ -166,14 +167,17 @@ def test_routing_at_rest(rest, broken):
     [
         (rested(at_rest(0, standby_tasks=()), at_rest(1), standbys=1), "standbys as asked"),
         (rested(at_rest(0), at_rest(1), standbys=0), "standbys as asked"),
-        (rested(at_rest(0), at_rest(1), standbys=0, is_quiet=False), None),
+        (rested(at_rest(0, warmup_tasks=(T[1],)), at_rest(1)), "warm-ups as marked"),
+        (rested(at_rest(0, warmup_tasks=(T[0],)), at_rest(1)), "warm-ups as marked"),
+        (rested(standbys=0, is_quiet=False), "warm-ups as marked"),
+        (rested(at_rest(0, hears_of_warmups=False), at_rest(1), standbys=0, is_quiet=False), None),
         (rested(at_rest(0), at_rest(1), standbys=None), None),
         (rested(at_rest(0), at_rest(1), standbys=5), None),
         (rested(at_rest(0, standby_tasks=(T[0],)), at_rest(1)), "standby elsewhere"),
     ],
 )
 def test_copies_at_rest(rest, broken):
-    found = [name for name in rules(rest) if name.startswith("standby")]
+    found = [name for name in rules(rest) if name.startswith(("standby", "warm"))]
     assert (broken in found) if broken else found == []
 
 
