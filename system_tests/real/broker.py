@@ -69,7 +69,7 @@ class RealBroker:
         self._java = find_java()
         self._folder = Path(tempfile.mkdtemp(prefix=f"kafka-{release}-"))
         self.port = port or _free_port()
-        self.controller_port = beside.controller_port if beside else _free_port()
+        self.controller_port: int = beside.controller_port if beside else _free_port()
         self._keeper: subprocess.Popen[str] | None = None
         self.pid: int | None = None
         self._is_formatted = False
