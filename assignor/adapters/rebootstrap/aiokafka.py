@@ -18,7 +18,7 @@ from typing import Any
 import aiokafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import CloseReason, collect_hosts
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, NotControllerError
 from aiokafka.structs import BrokerMetadata
 
 from assignor.adapters.rebootstrap.metadata_request import DemandRequest
@@ -109,6 +109,9 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         client._metadata_update = self._metadata_update
         client._on_connection_closed = self._on_connection_closed
         client._get_conn_lock_value = nullcontext()
+        self._its_ready = client.ready
+        if isinstance(owner, AIOKafkaAdminClient):
+            client.ready = self._ready
         client.cluster.add_listener(self._metadata_came)
 
     def close(self) -> None:
@@ -119,7 +122,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         self._set_timer(None)
         for task in (*self._asking, *self._connecting):
             task.cancel()
-        for name in ("_get_conn", "_metadata_update", "_on_connection_closed"):
+        for name in ("_get_conn", "_metadata_update", "_on_connection_closed", "ready"):
             self._client.__dict__.pop(name, None)
         self._client._get_conn_lock_value = self._its_lock
         with suppress(KeyError):
@@ -146,6 +149,18 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
             if name != self._name_of(node_id):
                 return None
             return await self._connect(name, node_id, group)
+
+    async def _ready(self, node_id: Any, *, group: Any = 0) -> bool:
+        """Tell whether a node is connected, for an admin client.
+
+        It would ask for the former controller until `request_timeout_ms` is over.
+
+        Raises:
+            NotControllerError: the node is gone; the client asks for metadata, and tries again.
+        """
+        if self._name_of(node_id) is None:
+            raise NotControllerError(f"node {node_id} is not in the cluster's metadata any more")
+        return bool(await self._its_ready(node_id, group=group))
 
     async def _may_connect(self, name: str) -> bool:
         """Wait until the node's back-off is over; False if it is not known any more by then."""
