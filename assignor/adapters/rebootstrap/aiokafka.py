@@ -26,8 +26,10 @@ from assignor.adapters.rebootstrap.supervisor import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
+    UntestedClientError,
     can_be_resolved,
     check_tested,
+    log_unsupervised,
     monotonic_ms,
     node_name,
 )
@@ -83,6 +85,20 @@ def supervise(
     return AiokafkaSupervisor(insides, client, config, listener)
 
 
+def supervise_own(client: Any, **settings: Any) -> "AiokafkaSupervisor | None":
+    """As `supervise`, for a client that this package makes beside the application's.
+
+    Returns:
+        None, with a line in the log, if the client's version is not the one that this was written
+        for: it works without a supervisor, but for a rebootstrap.
+    """
+    try:
+        return supervise(client, **settings)
+    except UntestedClientError as error:
+        log_unsupervised(error)
+        return None
+
+
 class AiokafkaSupervisor(RebootstrapSupervisor):
     """Watches one `AIOKafkaClient`; made by `supervise`, used on the client's event loop only."""
 
@@ -113,6 +129,8 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         if isinstance(owner, AIOKafkaAdminClient):
             client.ready = self._ready
         client.cluster.add_listener(self._metadata_came)
+        if client._md_update_fut is not None:  # it was asked for before this
+            self._see(MetadataWanted(now_ms=monotonic_ms()))
 
     def close(self) -> None:
         """Let go of the client; call it before or after the client is stopped."""

@@ -25,8 +25,10 @@ from assignor.adapters.rebootstrap.supervisor import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
+    UntestedClientError,
     can_be_resolved,
     check_tested,
+    log_unsupervised,
     monotonic_ms,
     node_name,
 )
@@ -92,6 +94,20 @@ def supervise(
     return KafkaPythonSupervisor(manager, client, config, listener)
 
 
+def supervise_own(client: Any, **settings: Any) -> "KafkaPythonSupervisor | None":
+    """As `supervise`, for a client that this package makes beside the application's.
+
+    Returns:
+        None, with a line in the log, if the client's version is not the one that this was written
+        for: it works without a supervisor, but for a rebootstrap.
+    """
+    try:
+        return supervise(client, **settings)
+    except UntestedClientError as error:
+        log_unsupervised(error)
+        return None
+
+
 def _manager_of(client: Any) -> Any:
     """Return the connection manager of a client."""
     match client:
@@ -145,6 +161,8 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         self._know(node_name(broker.host, broker.port) for broker in brokers)
         for holder, name, ours in self._hooks:
             setattr(holder, name, ours)
+        if self._cluster.metadata_refresh_in_progress:  # it was asked for before this
+            self._see(MetadataWanted(now_ms=monotonic_ms()))
 
     def _uninstall(self) -> None:
         self._is_closed = True
