@@ -17,6 +17,8 @@ from system_tests.broker import BrokerConfig
 TOPIC = "words"
 PARTITIONS = 6
 LIMIT_S = 120
+# Where a test has a dozen cases of a few seconds each.
+SHORT_LIMIT_S = 40
 # Long enough for a session to outlive a slow machine's replacement of all brokers.
 SESSION_MS = 30_000
 BEHIND_ONE_ADDRESS = BrokerConfig(nodes=3, bootstrap_listener=True, topics={TOPIC: PARTITIONS})

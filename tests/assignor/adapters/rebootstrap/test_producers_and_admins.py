@@ -4,31 +4,32 @@ import asyncio
 import contextlib
 import threading
 import time
-from uuid import uuid4
+from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError as AIOKafkaError
+from aiokafka.admin import AIOKafkaAdminClient
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from assignor.adapters.rebootstrap import aiokafka, kafka_python
 from system_tests.broker import running_broker
-from tests.assignor.adapters.rebootstrap.aiokafka_clients import until as until_then
+from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
+from tests.assignor.adapters.rebootstrap import clusters
+from tests.assignor.adapters.rebootstrap.admins import answered, answers, asked_of_aiokafka
 from tests.assignor.adapters.rebootstrap.clusters import (
     BEHIND_ONE_ADDRESS,
-    LIMIT_S,
     PARTITIONS,
+    SHORT_LIMIT_S,
     TOPIC,
     close_all,
     consumer_of,
-    until,
 )
 
+until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
+until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
 pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
-GROUP = "g"
 AT_LEAST = 20
 # The control is given as long as the other one had, and this long besides.
 WITHOUT_S = 2.0
@@ -83,7 +84,7 @@ class Writer(threading.Thread):
 
     def stop(self):
         self.stopping.set()
-        self.join(LIMIT_S)
+        self.join(SHORT_LIMIT_S)
         assert not self.is_alive()
 
 
@@ -112,24 +113,11 @@ def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker
     for one in writers:
         one.stop()
         for future in one.futures.values():
-            future.get(timeout=LIMIT_S)  # none has failed: the client tried again
+            future.get(timeout=SHORT_LIMIT_S)  # none has failed: the client tried again
         assert one.acknowledged() == set(one.futures)
     values = written(broker)
     assert set(values) == {*writer.futures, *control.futures}
     close_all(supervisor, rescue, producer, other)
-
-
-def asked_of(admin):
-    """Ask a node, the controller and a coordinator."""
-    admin.create_topics({f"made-{uuid4().hex}": {"num_partitions": 1, "replication_factor": 1}})
-    admin.list_group_offsets({GROUP: None})
-    return TOPIC in admin.list_topics()
-
-
-def answers(admin):
-    with contextlib.suppress(KafkaError):
-        return asked_of(admin)
-    return False
 
 
 @pytest.mark.kip("1102-9", "loop")
@@ -178,7 +166,8 @@ class AIOWriter:
 
     async def stop(self):
         self.stopping = True
-        await asyncio.wait_for(self.task, LIMIT_S)  # no call has failed: the client tried again
+        # No call has failed: the client tried again.
+        await asyncio.wait_for(self.task, SHORT_LIMIT_S)
 
 
 @pytest.mark.kip("1102-9", "loop")
@@ -218,21 +207,6 @@ def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
     asyncio.run(play())
 
 
-async def asked_of_aiokafka(admin):
-    """As `asked_of`."""
-    await admin.create_topics([NewTopic(f"made-{uuid4().hex}", 1, 1)])
-    await admin.list_consumer_group_offsets(GROUP)
-    return TOPIC in await admin.list_topics()
-
-
-async def answered(admin):
-    """Ask until there is an answer, as a user would whose call failed."""
-    while True:
-        with contextlib.suppress(AIOKafkaError, TimeoutError):
-            return await asked_of_aiokafka(admin)
-        await asyncio.sleep(0.1)
-
-
 @pytest.mark.kip("1102-9", "loop")
 def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced(broker):
     async def play():
@@ -248,7 +222,7 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
 
         await asyncio.to_thread(broker.replace_nodes)
         # Less than the client's own 40 s: nobody waits for a controller that is gone.
-        assert await asyncio.wait_for(answered(admin), LIMIT_S / 4)
+        assert await asyncio.wait_for(answered(admin), 0.75 * SHORT_LIMIT_S)
         assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
         with contextlib.suppress(TimeoutError):
             found = await asyncio.wait_for(answered(other), WITHOUT_S + CALL_MS / 1_000)
@@ -256,7 +230,7 @@ def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced
         assert list(none.rebootstraps) == []
         none.close()
         rescue = aiokafka.supervise(other)
-        assert await asyncio.wait_for(answered(other), LIMIT_S)
+        assert await asyncio.wait_for(answered(other), SHORT_LIMIT_S)
         for one in (supervisor, rescue):
             one.close()
         for one in (admin, other):

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import time
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from assignor.adapters.admin import GroupLevels
+from assignor.adapters.admin import BrokerError, GroupLevels
 from assignor.adapters.aiokafka.cluster_access import AIOKafkaAccess
 from assignor.adapters.kafka_python import ChangelogReader
 from assignor.adapters.kafka_python.cluster_access import KafkaAdminAccess, admin_settings
@@ -19,16 +20,19 @@ from assignor.embedding import ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
 from probing.features import ASSIGNMENT_PROTOCOL
 from probing.rebootstrap import RebootstrapConfigError
-from system_tests.broker import running_broker
+from system_tests.broker import Fault, running_broker
 from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
+from tests.assignor.adapters.rebootstrap import clusters
 from tests.assignor.adapters.rebootstrap.clusters import (
     BEHIND_ONE_ADDRESS,
     PARTITIONS,
+    SHORT_LIMIT_S,
     TOPIC,
     Member,
-    until,
 )
 
+until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
+until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
 pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
 GROUP = "g"
 CHANGELOG = f"{GROUP}-counts-changelog"
@@ -183,13 +187,27 @@ def raise_level(servers):
     assert result.exit_code == 0, result.output
 
 
+def test_a_look_for_levels_that_gets_stuck_ends_in_its_own_time_and_the_next_one_sees(broker):
+    servers = broker.bootstrap_servers
+    raise_level(servers)
+    looks = Looks(servers)
+    for node_id in broker.addresses:
+        broker.inject(Fault(api="ListOffsets", node_id=node_id, delay_ms=3_600_000, times=10**6))
+    started = time.monotonic()
+    with pytest.raises(BrokerError, match="could not read topic g-feature-levels"):
+        looks()
+    assert time.monotonic() - started < 15  # the client's own time is 30 s
+    broker.replace_nodes()
+    assert looks().level_of(ASSIGNMENT_PROTOCOL) == LEVEL
+
+
 async def all_away(broker, looks):
     """Stop every broker until each member has looked in vain, and start others."""
     old = list(broker.addresses)
     for node_id in old:
         await asyncio.to_thread(broker.stop_node, node_id)
     before = [one.failed for one in looks]
-    await aio.until(
+    await until_then(
         lambda: all(one.failed > n for one, n in zip(looks, before, strict=True)), "looks fail"
     )
     for node_id in old:
@@ -207,12 +225,12 @@ def test_every_member_sees_a_level_that_is_raised_after_all_brokers_were_replace
             member = await asyncio.to_thread(
                 lambda: Member(servers, GROUP, embedding=embedding(looks[0]), **OURS)
             )
-            await aio.until(lambda: member.partitions, "the first member settles")
+            await until_then(lambda: member.partitions, "the first member settles")
             return member
 
         async def two():
             member = await aio.Member.started(servers, GROUP, embedding=embedding(looks[1]), **OURS)
-            await aio.until(lambda: member.partitions, "the first member settles")
+            await until_then(lambda: member.partitions, "the first member settles")
             return member
 
         if leader == "kafka-python":
@@ -222,19 +240,19 @@ def test_every_member_sees_a_level_that_is_raised_after_all_brokers_were_replace
             looping = await two()
             threaded = await one()
         members = threaded, looping
-        await aio.until(lambda: aio.settled(*members), "both have something")
+        await until_then(lambda: aio.settled(*members), "both have something")
         has_changelog = lambda: CHANGELOG in broker.call(lambda b: b.cluster.catalog.names())  # noqa: E731
-        await aio.until(has_changelog, "the leader makes the changelog")
+        await until_then(has_changelog, "the leader makes the changelog")
 
         await all_away(broker, looks)
         await asyncio.to_thread(raise_level, servers)
-        await aio.until(
+        await until_then(
             lambda: all(m.assignor.levels.level_of(ASSIGNMENT_PROTOCOL) == LEVEL for m in members),
             "every member goes by the level",
         )
         # Somebody deletes a topic: the leader's questions to the cluster have come back too.
         broker.call(lambda b: b.cluster.delete_topic(CHANGELOG))
-        await aio.until(has_changelog, "the leader makes the changelog again")
+        await until_then(has_changelog, "the leader makes the changelog again")
         await asyncio.to_thread(threaded.stop)
         await looping.stop()
 
