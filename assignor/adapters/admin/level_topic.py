@@ -102,9 +102,10 @@ class FeatureTopic:
         deadline = time.monotonic() + self._admin.target.timeout_ms / 1000
         try:
             consumer.assign([self._partition])
-            end = consumer.end_offsets([self._partition])[self._partition]
+            limit_ms = self._admin.target.timeout_ms
+            end = consumer.end_offsets([self._partition], timeout_ms=limit_ms)[self._partition]
             consumer.seek_to_beginning(self._partition)
-            while consumer.position(self._partition) < end:
+            while consumer.position(self._partition, timeout_ms=limit_ms) < end:
                 if time.monotonic() > deadline:
                     raise BrokerError(
                         f"{self._partition.topic} was not read in time; try --timeout"

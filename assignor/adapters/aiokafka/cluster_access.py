@@ -1,6 +1,7 @@
 """`ClusterAccess` by aiokafka: clients of its own, on an event loop of the thread that looks.
 
-Used by the thread of `LeaderProvider` only; the application's event loop never hears of it.
+Used by the thread of `LeaderProvider` only; the application's event loop never hears of it. The
+clients rebootstrap as the consumer does under a supervisor (KIP-1102).
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
+from assignor.adapters.rebootstrap.aiokafka import supervise_own
 from assignor.embedding import ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
 
@@ -33,6 +35,9 @@ _KEPT = (
     "security_protocol",
     "ssl_context",
 )
+# The loop stands still between two looks, and so does what comes for a client, but no clock. It is
+# the deadline of a question that ends a connection which is stuck.
+_NO_TRIGGER_MS = 2**31 - 1
 _Value = TypeVar("_Value")
 
 
@@ -67,6 +72,7 @@ class AIOKafkaAccess:
         self._loop = asyncio.new_event_loop()
         self._admin: Any = None
         self._consumer: Any = None
+        self._supervisors: list[Any] = []
         try:
             self._asked(f"no broker of {settings['bootstrap_servers']} answered", self._open())
         except ClusterUnavailable:
@@ -144,6 +150,8 @@ class AIOKafkaAccess:
         """Close every connection, and the event loop."""
         if self._loop.is_closed():
             return
+        for supervisor in self._supervisors:
+            supervisor.close()
         for client, close in ((self._consumer, "stop"), (self._admin, "close")):
             if client is not None:
                 with suppress(ClusterUnavailable):
@@ -155,6 +163,9 @@ class AIOKafkaAccess:
         await self._admin.start()
         self._consumer = AIOKafkaConsumer(**self._settings, enable_auto_commit=False)
         await self._consumer.start()
+        for client in (self._admin, self._consumer):
+            own = supervise_own(client, metadata_recovery_rebootstrap_trigger_ms=_NO_TRIGGER_MS)
+            self._supervisors += [] if own is None else [own]
 
     async def _rows(self, topics: Sequence[str]) -> list[dict[str, Any]]:
         # All topics: a broker creates those that aiokafka asks for by name, with its own defaults.

@@ -10,9 +10,11 @@ from typing import Any, Protocol
 from kafka import KafkaConsumer
 from kafka import TopicPartition as ClientPartition
 
+from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from encoding import TopicPartition
 
 _WAIT_MS = 100
+_RECOVERY = ("metadata_recovery_strategy", "metadata_recovery_rebootstrap_trigger_ms")
 
 
 class RestoredStore(Protocol):
@@ -36,6 +38,11 @@ class ChangelogReader:
 
     Args:
         settings: of a `KafkaConsumer`, as the application's own; what is of a group is left out.
+            `metadata_recovery_strategy` and `metadata_recovery_rebootstrap_trigger_ms` may be
+            among them: the consumer rebootstraps as one under a supervisor (KIP-1102).
+
+    Raises:
+        RebootstrapConfigError: one of those two has a value that no client could follow.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -50,6 +57,12 @@ class ChangelogReader:
         self._consumer: Any = KafkaConsumer(
             **own | {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
         )
+        recovery = {name: settings[name] for name in _RECOVERY if name in settings}
+        try:
+            self._supervisor = supervise_own(self._consumer, **recovery)
+        except BaseException:
+            self._consumer.close()
+            raise
 
     def read(self, stores: Iterable[RestoredStore], *, to_the_end: bool = False) -> int:
         """Hand what is new to the stores.
@@ -84,6 +97,8 @@ class ChangelogReader:
 
     def close(self) -> None:
         """Close the connections."""
+        if self._supervisor is not None:
+            self._supervisor.close()
         self._consumer.close()
 
     def _follow(self, stores: Mapping[Any, RestoredStore]) -> None:

@@ -1,7 +1,7 @@
 """`ClusterAccess` by kafka-python: an admin client of its own, with a deadline for every call.
 
 Used by the thread of `LeaderProvider` only. The admin client is quick to give up: whoever waits for
-it can do without.
+it can do without. It rebootstraps as the consumer does under a supervisor (KIP-1102).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from kafka import TopicPartition as ClientPartition
 from kafka.admin import ConfigResource, KafkaAdminClient, OffsetSpec
 from kafka.errors import KafkaError
 
+from assignor.adapters.rebootstrap.kafka_python import supervise_own
 from assignor.embedding import ClusterUnavailable, InternalTopic
 from encoding import TopicPartition
 
@@ -51,6 +52,7 @@ class KafkaAdminAccess:
         self._admin: Any = self._asked(
             f"no broker of {self._servers} answered", lambda: KafkaAdminClient(**settings)
         )
+        self._supervisor = supervise_own(self._admin)
 
     def partition_counts(self, topics: Sequence[str]) -> Mapping[str, int]:
         """Partitions of the topics that exist."""
@@ -131,6 +133,8 @@ class KafkaAdminAccess:
 
     def close(self) -> None:
         """Close every connection."""
+        if self._supervisor is not None:
+            self._supervisor.close()
         self._admin.close()
 
     @staticmethod

@@ -18,7 +18,7 @@ from typing import Any
 import aiokafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import CloseReason, collect_hosts
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, NotControllerError
 from aiokafka.structs import BrokerMetadata
 
 from assignor.adapters.rebootstrap.metadata_request import DemandRequest
@@ -26,8 +26,10 @@ from assignor.adapters.rebootstrap.supervisor import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
+    UntestedClientError,
     can_be_resolved,
     check_tested,
+    log_unsupervised,
     monotonic_ms,
     node_name,
 )
@@ -83,6 +85,20 @@ def supervise(
     return AiokafkaSupervisor(insides, client, config, listener)
 
 
+def supervise_own(client: Any, **settings: Any) -> "AiokafkaSupervisor | None":
+    """As `supervise`, for a client that this package makes beside the application's.
+
+    Returns:
+        None, with a line in the log, if the client's version is not the one that this was written
+        for: it works without a supervisor, but for a rebootstrap.
+    """
+    try:
+        return supervise(client, **settings)
+    except UntestedClientError as error:
+        log_unsupervised(error)
+        return None
+
+
 class AiokafkaSupervisor(RebootstrapSupervisor):
     """Watches one `AIOKafkaClient`; made by `supervise`, used on the client's event loop only."""
 
@@ -109,7 +125,12 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         client._metadata_update = self._metadata_update
         client._on_connection_closed = self._on_connection_closed
         client._get_conn_lock_value = nullcontext()
+        self._its_ready = client.ready
+        if isinstance(owner, AIOKafkaAdminClient):
+            client.ready = self._ready
         client.cluster.add_listener(self._metadata_came)
+        if client._md_update_fut is not None:  # it was asked for before this
+            self._see(MetadataWanted(now_ms=monotonic_ms()))
 
     def close(self) -> None:
         """Let go of the client; call it before or after the client is stopped."""
@@ -119,7 +140,7 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
         self._set_timer(None)
         for task in (*self._asking, *self._connecting):
             task.cancel()
-        for name in ("_get_conn", "_metadata_update", "_on_connection_closed"):
+        for name in ("_get_conn", "_metadata_update", "_on_connection_closed", "ready"):
             self._client.__dict__.pop(name, None)
         self._client._get_conn_lock_value = self._its_lock
         with suppress(KeyError):
@@ -146,6 +167,18 @@ class AiokafkaSupervisor(RebootstrapSupervisor):
             if name != self._name_of(node_id):
                 return None
             return await self._connect(name, node_id, group)
+
+    async def _ready(self, node_id: Any, *, group: Any = 0) -> bool:
+        """Tell whether a node is connected, for an admin client.
+
+        It would ask for the former controller until `request_timeout_ms` is over.
+
+        Raises:
+            NotControllerError: the node is gone; the client asks for metadata, and tries again.
+        """
+        if self._name_of(node_id) is None:
+            raise NotControllerError(f"node {node_id} is not in the cluster's metadata any more")
+        return bool(await self._its_ready(node_id, group=group))
 
     async def _may_connect(self, name: str) -> bool:
         """Wait until the node's back-off is over; False if it is not known any more by then."""

@@ -25,8 +25,10 @@ from assignor.adapters.rebootstrap.supervisor import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
+    UntestedClientError,
     can_be_resolved,
     check_tested,
+    log_unsupervised,
     monotonic_ms,
     node_name,
 )
@@ -74,7 +76,7 @@ def supervise(
         AlreadySupervisedError: it has a supervisor.
     """
     check_tested("kafka-python", kafka.__version__, tested=_TESTED_VERSION)
-    manager, coordinator = _insides(client)
+    manager = _manager_of(client)
     config = rebootstrap_config(
         {
             "metadata.recovery.strategy": metadata_recovery_strategy,
@@ -89,18 +91,30 @@ def supervise(
             },
         }
     )
-    return KafkaPythonSupervisor(manager, coordinator, config, listener)
+    return KafkaPythonSupervisor(manager, client, config, listener)
 
 
-def _insides(client: Any) -> tuple[Any, Any]:
-    """Return the connection manager, and the group coordinator's stub if there is one."""
+def supervise_own(client: Any, **settings: Any) -> "KafkaPythonSupervisor | None":
+    """As `supervise`, for a client that this package makes beside the application's.
+
+    Returns:
+        None, with a line in the log, if the client's version is not the one that this was written
+        for: it works without a supervisor, but for a rebootstrap.
+    """
+    try:
+        return supervise(client, **settings)
+    except UntestedClientError as error:
+        log_unsupervised(error)
+        return None
+
+
+def _manager_of(client: Any) -> Any:
+    """Return the connection manager of a client."""
     match client:
-        case kafka.KafkaConsumer():
-            return client._manager, client._coordinator
+        case kafka.KafkaConsumer() | KafkaAdminClient():
+            return client._manager
         case kafka.KafkaProducer():
-            return client._sender._client._manager, None
-        case KafkaAdminClient():
-            return client._manager, None
+            return client._sender._client._manager
         case _:
             raise TypeError(
                 f"{type(client).__name__} is no client of kafka-python; give a KafkaConsumer, "
@@ -112,13 +126,13 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
     """Watches one connection manager; made by `supervise`."""
 
     def __init__(
-        self, manager: Any, coordinator: Any, config: RebootstrapConfig, listener: Listener | None
+        self, manager: Any, owner: Any, config: RebootstrapConfig, listener: Listener | None
     ) -> None:
         super().__init__(config, listener)
         self._manager = manager
         self._cluster = manager.cluster
         self._net = manager._net
-        self._coordinator = coordinator
+        self._owner = owner
         self._timer: Any = None
         self._hooks: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
             (manager, "get_connection", self._get_connection),
@@ -147,6 +161,8 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
         self._know(node_name(broker.host, broker.port) for broker in brokers)
         for holder, name, ours in self._hooks:
             setattr(holder, name, ours)
+        if self._cluster.metadata_refresh_in_progress:  # it was asked for before this
+            self._see(MetadataWanted(now_ms=monotonic_ms()))
 
     def _uninstall(self) -> None:
         self._is_closed = True
@@ -205,8 +221,9 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
     def _close_all(self) -> None:
         for connection in list(self._conns.values()):
             connection.close(KafkaConnectionError("closed by a rebootstrap"))
-        if self._coordinator is not None:
-            self._coordinator.coordinator_dead("rebootstrap")
+        coordinator: Any = getattr(self._owner, "_coordinator", None)
+        if coordinator is not None:
+            coordinator.coordinator_dead("rebootstrap")
 
     def _give_up(self, node: str, why: str) -> None:
         for node_id, connection in list(self._conns.items()):
@@ -244,6 +261,11 @@ class KafkaPythonSupervisor(RebootstrapSupervisor):
                 for partitions in cluster._partitions.values():
                     for partition in partitions.values():
                         partition.leader_id = _NO_LEADER
+            if isinstance(self._owner, KafkaAdminClient):
+                # It remembers them for good, and would ask the old ones for ever.
+                self._owner._controller_id = None
+                cluster._coordinators.clear()
+                cluster._coordinator_brokers.clear()
         self._found(node_name(broker.host, broker.port) for broker in brokers.values())
         self._manager.reset_backoff(_REFRESH)
         self._cluster.request_update()

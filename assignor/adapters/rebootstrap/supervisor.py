@@ -90,6 +90,11 @@ def check_tested(client: str, version: str, *, tested: str) -> None:
         )
 
 
+def log_unsupervised(error: UntestedClientError) -> None:
+    """Log that a client of this package's own goes without a supervisor; it is no fault."""
+    _log.info("a side connection does not rebootstrap by itself: %s", error)
+
+
 def monotonic_ms() -> int:
     """Return the time that supervisors stamp with."""
     return time.monotonic_ns() // 1_000_000

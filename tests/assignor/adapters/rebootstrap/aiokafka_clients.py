@@ -8,11 +8,11 @@ from uuid import uuid4
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from assignor import sticky
 from assignor.adapters.aiokafka.assignor import StreamsAssignor
 from assignor.adapters.rebootstrap.aiokafka import supervise
 from system_tests.broker import EmbeddedBroker
 from tests.assignor.adapters.rebootstrap.clusters import (
+    ALONE,
     BEHIND_ONE_ADDRESS,
     LIMIT_S,
     PARTITIONS,
@@ -22,24 +22,23 @@ from tests.assignor.adapters.rebootstrap.clusters import (
 )
 
 
-async def until(condition, what):
-    deadline = time.monotonic() + LIMIT_S
+async def until(condition, what, limit_s=LIMIT_S):
+    deadline = time.monotonic() + limit_s
     while not condition():
-        assert time.monotonic() < deadline, f"not within {LIMIT_S} s: {what}"
+        assert time.monotonic() < deadline, f"not within {limit_s} s: {what}"
         await asyncio.sleep(0.02)
 
 
 class Member:
     """A consumer with our assignor that reads and commits in a task of its own."""
 
-    def __init__(self, servers, group, release):
+    def __init__(self, servers, group, release, embedding):
         self.assignor = StreamsAssignor(
             topology(),
             application_id=group,
             release=release,
             process_id=uuid4(),
-            internal_topics=None,
-            strategy=sticky,  # lags are not known
+            **embedding,
         )
         self.consumer = AIOKafkaConsumer(
             TOPIC,
@@ -57,8 +56,8 @@ class Member:
         self.problems = []
 
     @classmethod
-    async def started(cls, servers, group, *, release="native", **supervision):
-        member = cls(servers, group, release)
+    async def started(cls, servers, group, *, release="native", embedding=ALONE, **supervision):
+        member = cls(servers, group, release, embedding)
         await member.consumer.start()
         if supervision:
             member.supervisor = supervise(member.consumer, **supervision)

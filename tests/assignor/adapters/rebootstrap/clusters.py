@@ -17,10 +17,14 @@ from system_tests.broker import BrokerConfig
 TOPIC = "words"
 PARTITIONS = 6
 LIMIT_S = 120
+# Where a test has a dozen cases of a few seconds each.
+SHORT_LIMIT_S = 40
 # Long enough for a session to outlive a slow machine's replacement of all brokers.
 SESSION_MS = 30_000
 BEHIND_ONE_ADDRESS = BrokerConfig(nodes=3, bootstrap_listener=True, topics={TOPIC: PARTITIONS})
 
+# A member without side connections; lags are not known then.
+ALONE = {"internal_topics": None, "strategy": sticky}
 
 STARTED = []
 """Every member of a test; a client that is left over would go on in the tests after it."""
@@ -65,7 +69,9 @@ class Member(threading.Thread):
         problems: whatever `poll` or `commit` raised.
     """
 
-    def __init__(self, servers, group, *, release="native", process_id=None, **supervision):
+    def __init__(
+        self, servers, group, *, release="native", process_id=None, embedding=ALONE, **supervision
+    ):
         super().__init__(daemon=True)
         self.process_id = process_id or uuid4()
         self.assignor = StreamsAssignor(
@@ -73,8 +79,7 @@ class Member(threading.Thread):
             application_id=group,
             release=release,
             process_id=self.process_id,
-            internal_topics=None,
-            strategy=sticky,  # lags are not known
+            **embedding,
         )
         self.consumer = consumer_of(servers, group, partition_assignment_strategy=[self.assignor])
         self.assignor.attach(self.consumer)

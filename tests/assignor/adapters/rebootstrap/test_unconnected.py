@@ -133,6 +133,29 @@ def test_with_aiokafka_the_clock_runs_from_the_first_attempt_to_an_answer_with_a
     on_aiokafka(work)
 
 
+@pytest.mark.kip("1102-2", "core")
+def test_with_kafka_python_the_clock_runs_for_a_request_that_is_under_way_already():
+    consumer = kafka_python_consumer()
+    consumer._manager.cluster._refresh_future = SimpleNamespace(is_done=False)
+    assert kafka_python.supervise(consumer).state.attempt_started_ms is not None
+
+
+@pytest.mark.kip("1102-2", "core")
+def test_with_aiokafka_the_clock_runs_for_a_request_that_is_under_way_already(monkeypatch):
+    init = AIOKafkaClient.__init__
+
+    def asking(self, **settings):
+        init(self, **settings)
+        self.force_metadata_update()
+
+    monkeypatch.setattr(AIOKafkaClient, "__init__", asking)
+
+    async def work(client, supervisor):
+        return supervisor.state.attempt_started_ms
+
+    assert on_aiokafka(work) is not None
+
+
 @pytest.mark.kip("1102-8", "core")
 def test_kafka_python_keeps_its_own_back_off_and_set_up_timeout():
     settings = {

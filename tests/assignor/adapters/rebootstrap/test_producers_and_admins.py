@@ -1,0 +1,239 @@
+"""Producers and admin clients of both libraries, whose brokers are all replaced."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from functools import partial
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from kafka import KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from assignor.adapters.rebootstrap import aiokafka, kafka_python
+from system_tests.broker import running_broker
+from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
+from tests.assignor.adapters.rebootstrap import clusters
+from tests.assignor.adapters.rebootstrap.admins import answered, answers, asked_of_aiokafka
+from tests.assignor.adapters.rebootstrap.clusters import (
+    BEHIND_ONE_ADDRESS,
+    PARTITIONS,
+    SHORT_LIMIT_S,
+    TOPIC,
+    close_all,
+    consumer_of,
+)
+
+until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
+until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
+AT_LEAST = 20
+# The control is given as long as the other one had, and this long besides.
+WITHOUT_S = 2.0
+# Of a call that no broker answers, so that the test does not wait for the client's own 30 or 40 s.
+CALL_MS = 2_000
+
+
+@pytest.fixture
+def broker():
+    with running_broker(BEHIND_ONE_ADDRESS) as running:
+        yield running
+
+
+def written(broker):
+    """Every value of the topic, read by a client that began after the replacement."""
+    consumer = consumer_of(broker.bootstrap_servers, None)
+    partitions = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
+    consumer.assign(partitions)
+    ends = consumer.end_offsets(partitions)
+    consumer.seek_to_beginning(*partitions)
+    values = []
+    while any(consumer.position(one) < end for one, end in ends.items()):
+        for records in consumer.poll(timeout_ms=200).values():
+            values += [record.value for record in records]
+    consumer.close()
+    return values
+
+
+class Writer(threading.Thread):
+    """A thread that writes one record after the other, without waiting for the answers.
+
+    Attributes:
+        futures: of kafka-python, by value.
+    """
+
+    def __init__(self, producer, name):
+        super().__init__(daemon=True)
+        self.producer, self.prefix = producer, name
+        self.futures = {}
+        self.stopping = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stopping.wait(0.01):
+            number = len(self.futures)
+            value = f"{self.prefix}-{number}".encode()
+            partition = number % PARTITIONS
+            self.futures[value] = self.producer.send(TOPIC, value=value, partition=partition)
+
+    def acknowledged(self):
+        return {v for v, future in list(self.futures.items()) if future.succeeded()}
+
+    def stop(self):
+        self.stopping.set()
+        self.join(SHORT_LIMIT_S)
+        assert not self.is_alive()
+
+
+@pytest.mark.kip("1102-9", "loop")
+def test_a_producer_of_kafka_python_goes_on_when_all_brokers_are_replaced(broker):
+    servers = broker.bootstrap_servers
+    settings = {"bootstrap_servers": servers, "reconnect_backoff_max_ms": 1_000, "acks": "all"}
+    producer, other = KafkaProducer(**settings), KafkaProducer(**settings)
+    supervisor = kafka_python.supervise(producer)
+    none = kafka_python.supervise(other, metadata_recovery_strategy="none")
+    writer, control = Writer(producer, "with"), Writer(other, "none")
+    writers = (writer, control)
+    until(lambda: all(len(one.acknowledged()) > AT_LEAST for one in writers), "both write")
+
+    broker.replace_nodes()
+    replaced = [set(one.futures) for one in writers]
+    until(lambda: len(writer.acknowledged() - replaced[0]) > AT_LEAST, "the producer writes on")
+    time.sleep(WITHOUT_S)
+    assert not control.acknowledged() - replaced[1]
+    assert list(none.rebootstraps) == []
+    assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+    none.close()
+    rescue = kafka_python.supervise(other)
+    until(lambda: control.acknowledged() - replaced[1], "a late supervisor helps too")
+
+    for one in writers:
+        one.stop()
+        for future in one.futures.values():
+            future.get(timeout=SHORT_LIMIT_S)  # none has failed: the client tried again
+        assert one.acknowledged() == set(one.futures)
+    values = written(broker)
+    assert set(values) == {*writer.futures, *control.futures}
+    close_all(supervisor, rescue, producer, other)
+
+
+@pytest.mark.kip("1102-9", "loop")
+def test_an_admin_client_of_kafka_python_answers_again_when_all_brokers_are_replaced(broker):
+    settings = {
+        "bootstrap_servers": broker.bootstrap_servers,
+        "reconnect_backoff_max_ms": 1_000,
+        "request_timeout_ms": CALL_MS,
+    }
+    admin, other = KafkaAdminClient(**settings), KafkaAdminClient(**settings)
+    supervisor = kafka_python.supervise(admin)
+    none = kafka_python.supervise(other, metadata_recovery_strategy="none")
+    assert answers(admin)
+    assert answers(other)
+
+    broker.replace_nodes()
+    until(lambda: answers(admin), "the admin client finds the new brokers")
+    assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+    end = time.monotonic() + WITHOUT_S
+    while time.monotonic() < end:
+        with pytest.raises(KafkaError):
+            other.list_topics()
+    assert list(none.rebootstraps) == []
+    none.close()
+    rescue = kafka_python.supervise(other)
+    until(lambda: answers(other), "a late supervisor helps too")
+    close_all(supervisor, rescue, admin, other)
+
+
+class AIOWriter:
+    """As `Writer`, in a task of its own; it waits for each answer, and notes what was answered."""
+
+    def __init__(self, producer, name):
+        self.producer, self.prefix = producer, name
+        self.sent, self.acknowledged = [], set()
+        self.stopping = False
+        self.task = asyncio.ensure_future(self.run())
+
+    async def run(self):
+        while not self.stopping:
+            number = len(self.sent)
+            self.sent.append(value := f"{self.prefix}-{number}".encode())
+            await self.producer.send_and_wait(TOPIC, value, partition=number % PARTITIONS)
+            self.acknowledged.add(value)
+            await asyncio.sleep(0.01)
+
+    async def stop(self):
+        self.stopping = True
+        # No call has failed: the client tried again.
+        await asyncio.wait_for(self.task, SHORT_LIMIT_S)
+
+
+@pytest.mark.kip("1102-9", "loop")
+def test_a_producer_of_aiokafka_goes_on_when_all_brokers_are_replaced(broker):
+    async def play():
+        settings = {"bootstrap_servers": broker.bootstrap_servers, "acks": "all"}
+        producer, other = AIOKafkaProducer(**settings), AIOKafkaProducer(**settings)
+        for one in (producer, other):
+            await one.start()
+        supervisor = aiokafka.supervise(producer)
+        none = aiokafka.supervise(other, metadata_recovery_strategy="none")
+        writer, control = AIOWriter(producer, "with"), AIOWriter(other, "none")
+        writers = (writer, control)
+        await until_then(lambda: all(len(w.acknowledged) > AT_LEAST for w in writers), "both write")
+
+        await asyncio.to_thread(broker.replace_nodes)
+        replaced = [set(one.sent) for one in writers]
+        await until_then(lambda: len(writer.acknowledged - replaced[0]) > AT_LEAST, "it writes on")
+        await asyncio.sleep(WITHOUT_S)
+        assert not control.acknowledged - replaced[1]
+        assert list(none.rebootstraps) == []
+        assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+        none.close()
+        rescue = aiokafka.supervise(other)
+        await until_then(lambda: control.acknowledged - replaced[1], "a late supervisor helps too")
+
+        for one in writers:
+            await one.stop()
+            assert one.acknowledged == set(one.sent)
+        values = await asyncio.to_thread(written, broker)
+        assert set(values) == {*writer.sent, *control.sent}
+        for one in (supervisor, rescue):
+            one.close()
+        for one in (producer, other):
+            await one.stop()
+
+    asyncio.run(play())
+
+
+@pytest.mark.kip("1102-9", "loop")
+def test_an_admin_client_of_aiokafka_answers_again_when_all_brokers_are_replaced(broker):
+    async def play():
+        servers = broker.bootstrap_servers
+        admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+        other = AIOKafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=CALL_MS)
+        for one in (admin, other):
+            await one.start()
+        supervisor = aiokafka.supervise(admin)
+        none = aiokafka.supervise(other, metadata_recovery_strategy="none")
+        for one in (admin, other):
+            assert await asked_of_aiokafka(one)
+
+        await asyncio.to_thread(broker.replace_nodes)
+        # Less than the client's own 40 s: nobody waits for a controller that is gone.
+        assert await asyncio.wait_for(answered(admin), 0.75 * SHORT_LIMIT_S)
+        assert {one.rule for one in supervisor.rebootstraps} == {"no node is available"}
+        with contextlib.suppress(TimeoutError):
+            found = await asyncio.wait_for(answered(other), WITHOUT_S + CALL_MS / 1_000)
+            pytest.fail(f"with none it answered: {found}")
+        assert list(none.rebootstraps) == []
+        none.close()
+        rescue = aiokafka.supervise(other)
+        assert await asyncio.wait_for(answered(other), SHORT_LIMIT_S)
+        for one in (supervisor, rescue):
+            one.close()
+        for one in (admin, other):
+            await one.close()
+
+    asyncio.run(play())

@@ -1,0 +1,222 @@
+"""Connections that are set up, or not even that, and never answered: the trigger fires (KIP-1102).
+
+Every client is bound to hear of the new brokers by nothing else: no connection is refused.
+"""
+
+import asyncio
+import contextlib
+import time
+from functools import partial
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.conn import CloseReason
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+
+from assignor.adapters.rebootstrap import aiokafka, kafka_python
+from system_tests.broker import Fault, running_broker
+from tests.assignor.adapters.rebootstrap import aiokafka_clients as aio
+from tests.assignor.adapters.rebootstrap import clusters
+from tests.assignor.adapters.rebootstrap.admins import answered, answers, asked_of_aiokafka
+from tests.assignor.adapters.rebootstrap.clusters import (
+    BEHIND_ONE_ADDRESS,
+    SHORT_LIMIT_S,
+    TOPIC,
+    Member,
+    calm,
+    close_all,
+    write,
+)
+
+until = partial(clusters.until, limit_s=SHORT_LIMIT_S)
+until_then = partial(aio.until, limit_s=SHORT_LIMIT_S)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.loop, pytest.mark.slow]
+FOR_EVER = 10**6
+NEVER_MS = 3_600_000
+TRIGGER_MS = 1_000
+TRIGGER = {"metadata_recovery_rebootstrap_trigger_ms": TRIGGER_MS}
+# Metadata is asked for every half second, and not only after the five minutes of the default.
+SOON = {"metadata_max_age_ms": 500}
+PATIENT = {"reconnect_backoff_max_ms": 1_000} | SOON
+SILENT, HALF_SILENT = "they never answer", "they answer ApiVersions only"
+both_ways = pytest.mark.parametrize("way", [SILENT, HALF_SILENT])
+
+
+@pytest.fixture
+def broker():
+    with running_broker(BEHIND_ONE_ADDRESS) as running:
+        yield running
+
+
+def get_stuck(running, way):
+    """Move the cluster to new nodes; the old ones listen on and never answer again.
+
+    Whoever asks the bootstrap listener, or a new node, hears of the new ones only.
+    """
+
+    async def move():
+        broker = running._broker
+        old = list(broker.live)
+        for node_id in old:
+            if way == HALF_SILENT:
+                broker.inject(Fault(node_id=node_id, api="ApiVersions", times=FOR_EVER))
+            broker.inject(Fault(node_id=node_id, delay_ms=NEVER_MS, times=FOR_EVER))
+        for node_id in old:
+            await broker.start_node(node_id + max(old), port=0)
+        for node_id in old:
+            broker.cluster.node_stopped(node_id)
+
+    running.run(move())
+
+
+def fired(supervisor):
+    """Whether there was a rebootstrap; the trigger, and nothing else, may be its reason."""
+    rules = {one.rule for one in supervisor.rebootstraps}
+    assert rules <= {"metadata is overdue"}
+    return bool(rules)
+
+
+def reconnect(manager):
+    """Close the connections of a kafka-python client, so that it has to set them up anew."""
+    manager.call_soon(lambda: [one.close() for one in list(manager._conns.values())])
+
+
+@pytest.mark.kip("1102-11", "loop")
+@both_ways
+def test_a_consumer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
+    member = Member(broker.bootstrap_servers, "g", **TRIGGER)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    until(lambda: calm(member), "the member has everything")
+    first = write(producer, "before")
+    until(lambda: first <= member.seen, "all is read")
+    producer.close(timeout=1)
+    get_stuck(broker, way)
+    reconnect(member.consumer._manager)
+    until(lambda: fired(member.supervisor), "the trigger fires")
+    other = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    second = write(other, "after")
+    until(lambda: second <= member.seen, "the member reads on")
+    other.close(timeout=1)
+    member.stop()
+
+
+@pytest.mark.kip("1102-11", "loop")
+@both_ways
+def test_a_producer_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
+    settings = {"bootstrap_servers": broker.bootstrap_servers} | PATIENT
+    producer, other = KafkaProducer(**settings), KafkaProducer(**settings)
+    supervisor = kafka_python.supervise(producer, **TRIGGER)
+    none = kafka_python.supervise(other, metadata_recovery_strategy="none", **TRIGGER)
+    write(producer, "before")
+    write(other, "other")
+    get_stuck(broker, way)
+    if way == SILENT:
+        reconnect(producer._sender._client._manager)
+    sent = producer.send(TOPIC, value=b"after", partition=0)
+    stays = other.send(TOPIC, value=b"later", partition=0)
+    until(lambda: fired(supervisor), "the trigger fires")
+    assert sent.get(timeout=SHORT_LIMIT_S).topic == TOPIC
+    time.sleep(2 * TRIGGER_MS / 1_000)
+    assert not stays.is_done
+    assert list(none.rebootstraps) == []
+    none.close()
+    rescue = kafka_python.supervise(other, **TRIGGER)
+    # Sooner than the request for metadata that is under way times out, after 30 s.
+    assert stays.get(timeout=15).topic == TOPIC
+    close_all(supervisor, rescue, producer, other)
+
+
+@pytest.mark.kip("1102-11", "loop")
+@both_ways
+def test_an_admin_client_of_kafka_python_leaves_brokers_that_are_stuck(broker, way):
+    # A call of the client's own 30 s would hold the test up.
+    settings = {"request_timeout_ms": 2_000, "bootstrap_servers": broker.bootstrap_servers}
+    admin = KafkaAdminClient(**settings | PATIENT)
+    supervisor = kafka_python.supervise(admin, **TRIGGER)
+    assert answers(admin)
+    get_stuck(broker, way)
+    if way == SILENT:
+        reconnect(admin._manager)
+    until(lambda: fired(supervisor), "the trigger fires")
+    until(lambda: answers(admin), "the admin client answers again")
+    close_all(supervisor, admin)
+
+
+def disconnect(client):
+    """Close the connections of an aiokafka client, so that it has to set them up anew."""
+    for connection in list(client._conns.values()):
+        connection.close(reason=CloseReason.IDLE_DROP)
+    client.force_metadata_update()
+
+
+@pytest.mark.kip("1102-11", "loop")
+@both_ways
+def test_a_consumer_of_aiokafka_leaves_brokers_that_are_stuck(broker, way):
+    async def play():
+        servers = broker.bootstrap_servers
+        member = await aio.Member.started(servers, "g", **TRIGGER)
+        await until_then(lambda: aio.calm(member), "the member has everything")
+        async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+            first = await aio.write(producer, "before")
+        await until_then(lambda: first <= member.seen, "all is read")
+        await asyncio.to_thread(get_stuck, broker, way)
+        disconnect(member.consumer._client)
+        await until_then(lambda: fired(member.supervisor), "the trigger fires")
+        async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+            second = await aio.write(producer, "after")
+        await until_then(lambda: second <= member.seen, "the member reads on")
+        await member.stop()
+
+    asyncio.run(play())
+
+
+@pytest.mark.kip("1102-11", "loop")
+@both_ways
+def test_a_producer_of_aiokafka_leaves_brokers_that_are_stuck(broker, way):
+    async def play():
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, **SOON)
+        await producer.start()
+        supervisor = aiokafka.supervise(producer, **TRIGGER)
+        await aio.write(producer, "before")
+        await asyncio.to_thread(get_stuck, broker, way)
+        if way == SILENT:
+            disconnect(producer.client)
+        sent = asyncio.ensure_future(producer.send_and_wait(TOPIC, b"after", partition=0))
+        await until_then(lambda: fired(supervisor), "the trigger fires")
+        assert (await asyncio.wait_for(sent, SHORT_LIMIT_S)).topic == TOPIC
+        supervisor.close()
+        await producer.stop()
+
+    asyncio.run(play())
+
+
+@pytest.mark.kip("1102-11", "loop")
+@both_ways
+def test_an_admin_client_of_aiokafka_leaves_brokers_that_are_stuck(broker, way):
+    async def play():
+        servers = broker.bootstrap_servers
+        admin = AIOKafkaAdminClient(bootstrap_servers=servers, **SOON)
+        other = AIOKafkaAdminClient(bootstrap_servers=servers, request_timeout_ms=2_000, **SOON)
+        for one in (admin, other):
+            await one.start()
+        supervisor = aiokafka.supervise(admin, **TRIGGER)
+        none = aiokafka.supervise(other, metadata_recovery_strategy="none", **TRIGGER)
+        for one in (admin, other):
+            assert await asked_of_aiokafka(one)
+        await asyncio.to_thread(get_stuck, broker, way)
+        if way == SILENT:
+            disconnect(admin._client)
+        await until_then(lambda: fired(supervisor), "the trigger fires")
+        assert await asyncio.wait_for(answered(admin), SHORT_LIMIT_S)
+        with contextlib.suppress(TimeoutError):
+            found = await asyncio.wait_for(answered(other), 5)
+            pytest.fail(f"with none it answered: {found}")
+        assert list(none.rebootstraps) == []
+        for one in (supervisor, none):
+            one.close()
+        for one in (admin, other):
+            await one.close()
+
+    asyncio.run(play())
