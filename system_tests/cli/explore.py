@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -23,6 +23,8 @@ from system_tests.cli.options import (
 from system_tests.explore import (
     ISSUES,
     Bounds,
+    Explored,
+    Placed,
     Progress,
     WorkerLostError,
     document,
@@ -154,22 +156,8 @@ def explore_command(**given: Any) -> None:
 
     try:
         with _progress_line() as on_progress:
-            explored = explore(
-                plan,
-                bounds,
-                issue=issue,
-                workers=workers,
-                is_out_of_time=is_late,
-                on_progress=on_progress,
-            )
-            placed = place(
-                plan,
-                bounds,
-                wanted(explored, issue),
-                workers=workers,
-                is_out_of_time=is_late,
-                on_progress=on_progress,
-            )
+            how = _Searching(workers, is_late, on_progress)
+            explored, placed = _search(plan, bounds, issue, how)
     except WorkerLostError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
     if given["form"] == "json":
@@ -177,6 +165,37 @@ def explore_command(**given: Any) -> None:
     else:
         click.echo("\n".join(lines_of(plan, bounds, explored, placed, issue=issue)))
     sys.exit(EXIT_BAD if any(one.is_bad for one in placed) else 0)
+
+
+class _Searching(NamedTuple):
+    """How to search: processes, when to stop, whom to tell how far it is."""
+
+    workers: int
+    is_out_of_time: Callable[[], bool]
+    on_progress: Callable[[Progress], None] | None
+
+
+def _search(
+    plan: Plan, bounds: Bounds, issue: str | None, how: _Searching
+) -> tuple[Explored, tuple[Placed, ...]]:
+    """Search, and find out where each finding is present."""
+    explored = explore(
+        plan,
+        bounds,
+        issue=issue,
+        workers=how.workers,
+        is_out_of_time=how.is_out_of_time,
+        on_progress=how.on_progress,
+    )
+    placed = place(
+        plan,
+        bounds,
+        wanted(explored, issue),
+        workers=how.workers,
+        is_out_of_time=how.is_out_of_time,
+        on_progress=how.on_progress,
+    )
+    return explored, placed
 
 
 @contextmanager

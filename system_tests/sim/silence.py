@@ -186,7 +186,7 @@ class Silences:
 
 _ADDERS: dict[type, Callable[[Silences, Any], None]] = {
     Started: Silences._started,  # noqa: SLF001 a table of its own methods
-    Ended: Silences._ended,  # noqa: SLF001
-    Hindered: Silences._hindered,  # noqa: SLF001
-    GroupEvent: Silences._group_event,  # noqa: SLF001
+    Ended: Silences._ended,  # noqa: SLF001 a table of its own methods
+    Hindered: Silences._hindered,  # noqa: SLF001 a table of its own methods
+    GroupEvent: Silences._group_event,  # noqa: SLF001 a table of its own methods
 }

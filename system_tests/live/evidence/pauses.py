@@ -119,7 +119,9 @@ def _lives(reports: Sequence[Report]) -> Mapping[Incarnation, _Life]:
             case _:
                 pass
     return {
-        life: _Life(*(tuple(kind.get(life, ())) for kind in (joins, takes, lost)))  # type: ignore[arg-type]
+        life: _Life(
+            tuple(joins.get(life, ())), tuple(takes.get(life, ())), tuple(lost.get(life, ()))
+        )
         for life in sorted({*joins, *takes, *lost})
     }
 
