@@ -4,8 +4,10 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -21,6 +23,9 @@ from system_tests.cli.options import (
 from system_tests.explore import (
     ISSUES,
     Bounds,
+    Explored,
+    Placed,
+    Progress,
     WorkerLostError,
     document,
     explore,
@@ -46,6 +51,8 @@ _EXITS = {
 }
 
 _BOUNDS = Bounds()
+_PROGRESS_S = 0.5
+_CLEAR = "\r\x1b[K"
 
 
 @click.command(
@@ -99,7 +106,7 @@ _BOUNDS = Bounds()
     show_default=True,
     help="Standby replicas (num.standby.replicas); state is there at once.",
 )
-@timeout_option("How long to wait; the search ends incomplete then. For ever by default.", least=0)
+@timeout_option("How long to wait; the search ends incomplete then. No limit by default.", least=0)
 @click.option(
     "--issue",
     type=click.Choice([issue.id for issue in ISSUES]),
@@ -148,9 +155,9 @@ def explore_command(**given: Any) -> None:
         return time.monotonic() > until
 
     try:
-        explored = explore(plan, bounds, issue=issue, workers=workers, is_out_of_time=is_late)
-        found = wanted(explored, issue)
-        placed = place(plan, bounds, found, workers=workers, is_out_of_time=is_late)
+        with _progress_line() as on_progress:
+            how = _Searching(workers, is_late, on_progress)
+            explored, placed = _search(plan, bounds, issue, how)
     except WorkerLostError as error:
         refuse(str(error), EXIT_SURROUNDINGS)
     if given["form"] == "json":
@@ -158,6 +165,72 @@ def explore_command(**given: Any) -> None:
     else:
         click.echo("\n".join(lines_of(plan, bounds, explored, placed, issue=issue)))
     sys.exit(EXIT_BAD if any(one.is_bad for one in placed) else 0)
+
+
+class _Searching(NamedTuple):
+    """How to search: processes, when to stop, whom to tell how far it is."""
+
+    workers: int
+    is_out_of_time: Callable[[], bool]
+    on_progress: Callable[[Progress], None] | None
+
+
+def _search(
+    plan: Plan, bounds: Bounds, issue: str | None, how: _Searching
+) -> tuple[Explored, tuple[Placed, ...]]:
+    """Search, and find out where each finding is present."""
+    explored = explore(
+        plan,
+        bounds,
+        issue=issue,
+        workers=how.workers,
+        is_out_of_time=how.is_out_of_time,
+        on_progress=how.on_progress,
+    )
+    placed = place(
+        plan,
+        bounds,
+        wanted(explored, issue),
+        workers=how.workers,
+        is_out_of_time=how.is_out_of_time,
+        on_progress=how.on_progress,
+    )
+    return explored, placed
+
+
+@contextmanager
+def _progress_line() -> Iterator[Callable[[Progress], None] | None]:
+    """Give what writes how far a search is into one line on stderr; None where no terminal is."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began = time.monotonic()
+    shown = began
+
+    def show(progress: Progress) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= _PROGRESS_S:
+            shown = now
+            click.echo(f"{_CLEAR}{progress_text(progress, now - began)}", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        if shown > began:
+            click.echo(_CLEAR, err=True, nl=False)
+
+
+def progress_text(progress: Progress, seconds: float) -> str:
+    """Return how far a search is, for one line.
+
+    >>> progress_text(Progress(states=1234, transitions=5678, waiting=90), 12.3)
+    '1,234 states, 5,678 transitions, 90 waiting, 12 s'
+    """
+    return (
+        f"{progress.states:,} states, {progress.transitions:,} transitions,"
+        f" {progress.waiting:,} waiting, {seconds:.0f} s"
+    )
 
 
 def _plan(old: str, new: str, *, static: bool, dimensions: Dimensions) -> Plan:

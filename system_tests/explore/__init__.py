@@ -4,7 +4,7 @@ from system_tests.explore.bounds import Bounds
 from system_tests.explore.issues import ISSUES, Finding, Issue, issue_of
 from system_tests.explore.presence import Placed, Presence, explore_alone, place, placed_by
 from system_tests.explore.report import document, lines_of, runbook, wanted
-from system_tests.explore.search import Explored, Found, explore
+from system_tests.explore.search import Explored, Found, Progress, explore
 from system_tests.explore.workers import WorkerLostError
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Issue",
     "Placed",
     "Presence",
+    "Progress",
     "WorkerLostError",
     "document",
     "explore",

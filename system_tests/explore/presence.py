@@ -9,9 +9,10 @@ the same finding if the same rule is broken by the same issue.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from system_tests.explore.bounds import Bounds
-from system_tests.explore.search import Explored, Found, explore
+from system_tests.explore.search import Explored, Found, Progress, explore
 from system_tests.sim import BounceOptions, Plan, plan_bounce
 
 _ENOUGH_MEMBERS = 3
@@ -52,6 +53,7 @@ def place(
     *,
     workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> tuple[Placed, ...]:
     """Return where each finding is present; the worst first, otherwise in the given order.
 
@@ -61,6 +63,7 @@ def place(
         findings: of the search of the upgrade; without any, nothing is searched.
         workers: processes of each search.
         is_out_of_time: asked before each state; True ends a search where it is.
+        on_progress: told before each state.
     """
     given = tuple(findings)
     if not given:
@@ -69,7 +72,12 @@ def place(
 
     def search(release: str) -> Explored:
         return explore_alone(
-            release, bounds, wanted=wanted, workers=workers, is_out_of_time=is_out_of_time
+            release,
+            bounds,
+            wanted=wanted,
+            workers=workers,
+            is_out_of_time=is_out_of_time,
+            on_progress=on_progress,
         )
 
     # The old release first: what it does alone is found soon, and then there is time for the new.
@@ -84,6 +92,7 @@ def explore_alone(
     wanted: frozenset[tuple[str, str | None]] = frozenset(),
     workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Explored:
     """Return what a group does in which one release is restarted member by member.
 
@@ -96,17 +105,19 @@ def explore_alone(
         wanted: look for these alone; all by default.
         workers: processes of each search.
         is_out_of_time: asked before each state; True ends the search where it is.
+        on_progress: told before each state.
     """
     plan = _restart(release, bounds)
-    found = explore(plan, bounds, wanted=wanted, workers=workers, is_out_of_time=is_out_of_time)
+    search = partial(
+        explore, workers=workers, is_out_of_time=is_out_of_time, on_progress=on_progress
+    )
+    found = search(plan, bounds, wanted=wanted)
     missing = wanted - frozenset(map(kind_of, found.found))
     if bounds.members >= _ENOUGH_MEMBERS or (wanted and not missing):
         return found
     partitions = bounds.partitions * _ENOUGH_MEMBERS // bounds.members
     wider = replace(bounds, members=_ENOUGH_MEMBERS, partitions=partitions, crashes=0)
-    among_three = explore(
-        plan, wider, wanted=missing, workers=workers, is_out_of_time=is_out_of_time
-    )
+    among_three = search(plan, wider, wanted=missing)
     return replace(
         found,
         stopped=found.stopped or among_three.stopped,

@@ -72,6 +72,15 @@ class Explored:
         return self.stopped is None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a search is: states known, transitions taken, states that wait for expansion."""
+
+    states: int
+    transitions: int
+    waiting: int
+
+
 class Search:
     """One search while it runs."""
 
@@ -111,8 +120,16 @@ class Search:
         self.cycles: list[list[int]] = []  # that were not walked
         self.walked: set[int] = set()
 
-    def run(self, is_out_of_time: Callable[[], bool]) -> Explored:
+    def run(
+        self,
+        is_out_of_time: Callable[[], bool],
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Explored:
         """Visit every state within the bounds.
+
+        Args:
+            is_out_of_time: asked before each state; True ends the search where it is.
+            on_progress: told before each state.
 
         Raises:
             WorkerLostError: a process of the search ended early.
@@ -120,6 +137,8 @@ class Search:
         stopped = None
         try:
             while self.now or self.later:
+                if on_progress is not None:
+                    on_progress(self._progress())
                 if stopped := self._why_stop(is_out_of_time):
                     break
                 if not self.now:
@@ -140,6 +159,13 @@ class Search:
             transitions=self.transitions,
             stopped=stopped,
             found=tuple(self.found.values()),
+        )
+
+    def _progress(self) -> Progress:
+        return Progress(
+            states=len(self.known),
+            transitions=self.transitions,
+            waiting=len(self.now) + len(self.later),
         )
 
     def _why_stop(self, is_out_of_time: Callable[[], bool]) -> str | None:
@@ -266,7 +292,7 @@ class Search:
                 node = step.node
                 around.append(step.move)
                 trace += step.trace
-            why = f"after {len(around)} steps it is where it was, and so on for ever"
+            why = f"after {len(around)} steps it is in the same state again"
             broken = Broken(rule="settles", at_ms=0, sentence=f"the group never settles: {why}")
             finding = Finding(broken=broken, recent=tuple(trace), repeats=True)
             self._add(finding, members[0], around=tuple(around))
@@ -289,6 +315,7 @@ def explore(
     wanted: frozenset[Kind] = frozenset(),
     workers: int = 1,
     is_out_of_time: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Explored:
     """Visit every state that can be reached within the bounds.
 
@@ -299,10 +326,11 @@ def explore(
         wanted: look for these rules, each with its issue, alone; () looks for all.
         workers: processes; what is found does not depend on their number.
         is_out_of_time: asked before each state; True ends the search where it is.
+        on_progress: told before each state.
 
     Raises:
         WorkerLostError: a process of the search ended early.
     """
     with rare_garbage(_GARBAGE):  # worlds are let go of by hand
         search = Search(plan, bounds, issue=issue, wanted=wanted, workers=workers)
-        return search.run(is_out_of_time)
+        return search.run(is_out_of_time, on_progress)

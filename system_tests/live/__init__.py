@@ -1,6 +1,6 @@
 """Live bounces: real client processes on a broker, and a verdict over their reports."""
 
-from system_tests.live.bounce import LiveBounce, Outcome
+from system_tests.live.bounce import LiveBounce
 from system_tests.live.conflicts import conflict_of
 from system_tests.live.environment import World, topic_of
 from system_tests.live.events import (
@@ -32,7 +32,7 @@ from system_tests.live.order import (
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 from system_tests.live.processes import Crew, MemberDiedError, NotInTimeError, Screen
 from system_tests.live.producer import WordProducer
-from system_tests.live.report import outcome_json, summary_lines
+from system_tests.live.report import Outcome, outcome_json, summary_lines
 from system_tests.live.screen import PlainScreen, RecordingScreen, SilentScreen, TerminalScreen
 from system_tests.live.upgrade import PathError, Switches, plan_path
 

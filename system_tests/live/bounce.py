@@ -5,17 +5,15 @@ end is the same in every experiment: no more records, everything written must be
 verdict is asked for while the members still run, so that it judges a living group.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from random import Random
 from time import monotonic
 
 from system_tests.live.environment import open_world
-from system_tests.live.events import Report
-from system_tests.live.evidence.ownership import Incarnation
+from system_tests.live.evidence.pauses import PauseTerms
 from system_tests.live.evidence.records import processed_counts
-from system_tests.live.evidence.steps import ProbingStep, probing_steps
+from system_tests.live.evidence.steps import probing_steps
 from system_tests.live.evidence.verdict import Evidence, Verdict, judge, version_bound
 from system_tests.live.group import unsettled_reason
 from system_tests.live.hold_back import HeldGroup, raise_and_lower
@@ -24,59 +22,12 @@ from system_tests.live.plan import LiveOptions, LivePlan, Stage
 from system_tests.live.processes import FOREIGN, Crew, MemberDiedError, NotInTimeError, Screen
 from system_tests.live.producer import WordProducer
 from system_tests.live.replacing import replace_brokers
+from system_tests.live.report import Death, Outcome
 from system_tests.trace import Symbol
 
 _GRACE_S = 1.0
 # A crash costs a session timeout, and the rebalance that notices it as much again at worst.
 _SESSIONS_PER_CRASH = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Death:
-    """A member died on the way.
-
-    Attributes:
-        why: one sentence; `explained` if it is the member's own.
-        last_lines: the end of its standard error.
-    """
-
-    member: str
-    why: str
-    explained: bool
-    last_lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How the experiment ended.
-
-    Attributes:
-        verdict: None when it ended early.
-        failure: why it ended early, or None.
-        records: member -> records it processed, duplicates included.
-        first_generation: of the first settled group, or None; generation: of the last.
-        steps: every decision of a leader and every rejoin for the version.
-        reports, ended_ms: what the members said, and when their processes were seen to be gone.
-        seconds: from the first process to the verdict; bounce_seconds without start and end.
-    """
-
-    verdict: Verdict | None
-    failure: str | None
-    death: Death | None
-    used_versions: Mapping[str, int]
-    records: Mapping[str, int]
-    first_generation: int | None
-    generation: int | None
-    steps: tuple[ProbingStep, ...]
-    reports: tuple[Report, ...]
-    ended_ms: Mapping[Incarnation, float]
-    seconds: float
-    bounce_seconds: float
-
-    @property
-    def ok(self) -> bool:
-        """Whether the experiment went through and every check is good."""
-        return self.failure is None and self.verdict is not None and self.verdict.ok
 
 
 class LiveBounce:
@@ -99,6 +50,7 @@ class LiveBounce:
         self._quarantined = False if options.garbage else None
         self._last_versions: dict[str, int] = {}
         self._last_generation = 0
+        self._disturbed: list[tuple[float, float]] = []
 
     def run(self) -> Outcome:
         """Run it; call this from the main thread.
@@ -186,8 +138,10 @@ class LiveBounce:
             if position == half and self._options.kill is not None and not self._killed:
                 done.add(self._kill_one(stage))
             if position == half and self._options.replace_brokers:
+                began_ms = monotonic() * 1000
                 replace_brokers(self._crew, self._world, self._options.settle_timeout_s)
                 self._settle()
+                self._disturbed.append((began_ms, monotonic() * 1000))
             if name not in done:
                 self._crew.stop(name)
                 self._crew.start(name, stage)
@@ -269,6 +223,7 @@ class LiveBounce:
                     members=self._options.members, rounds=len(self._plan.stages)
                 ),
                 pause_bound_ms=self._pause_bound_ms(),
+                pause_terms=self._pause_terms(),
                 until_ms=monotonic() * 1000,
                 quarantined=self._quarantined,
                 static=self._options.static,
@@ -338,6 +293,18 @@ class LiveBounce:
         return {
             m.name: m.used_version for m in self._crew.group.alive if m.used_version is not None
         }
+
+    def _pause_terms(self) -> PauseTerms | None:
+        if self._options.offline:
+            return None
+        return PauseTerms(
+            session_ms=self._options.session_timeout_ms,
+            heartbeat_ms=self._options.heartbeat_ms,
+            ended_ms=dict(self._crew.ended_ms),
+            crashed=frozenset(self._crew.crashed),
+            static=self._options.static,
+            disturbed=tuple(self._disturbed),
+        )
 
     def _pause_bound_ms(self) -> float | None:
         if self._options.offline:

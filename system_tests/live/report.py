@@ -1,14 +1,66 @@
 """The end of an experiment, for a person and for a program."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from system_tests.live.bounce import Outcome
+from system_tests.live.events import Report
+from system_tests.live.evidence.ownership import Incarnation
+from system_tests.live.evidence.steps import ProbingStep
+from system_tests.live.evidence.verdict import Verdict
 from system_tests.live.order import client_of
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
 
 _GOOD, _BAD = "bold green", "bold red"
 _MARKS = {True: "ok  ", False: "FAIL"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """A member died on the way.
+
+    Attributes:
+        why: one sentence; `explained` if it is the member's own.
+        last_lines: the end of its standard error.
+    """
+
+    member: str
+    why: str
+    explained: bool
+    last_lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How the experiment ended.
+
+    Attributes:
+        verdict: None when it ended early.
+        failure: why it ended early, or None.
+        records: member -> records it processed, duplicates included.
+        first_generation: of the first settled group, or None; generation: of the last.
+        steps: every decision of a leader and every rejoin for the version.
+        reports, ended_ms: what the members said, and when their processes were seen to be gone.
+        seconds: from the first process to the verdict; bounce_seconds without start and end.
+    """
+
+    verdict: Verdict | None
+    failure: str | None
+    death: Death | None
+    used_versions: Mapping[str, int]
+    records: Mapping[str, int]
+    first_generation: int | None
+    generation: int | None
+    steps: tuple[ProbingStep, ...]
+    reports: tuple[Report, ...]
+    ended_ms: Mapping[Incarnation, float]
+    seconds: float
+    bounce_seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the experiment went through and every check is good."""
+        return self.failure is None and self.verdict is not None and self.verdict.ok
 
 
 def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[tuple[str, str]]:

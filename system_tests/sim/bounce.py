@@ -10,6 +10,7 @@ which everybody has to write the latest version that all members support.
 from dataclasses import dataclass, replace
 
 from probing import Bounce as Stage
+from system_tests.pauses import PartitionPause
 from system_tests.rebalances import Rebalances
 from system_tests.sim.checkers import Broken, check_trace
 from system_tests.sim.cost import Cost, cost_of
@@ -24,6 +25,7 @@ from system_tests.sim.liveness import (
     check_version_rebalances,
     count_rebalances,
 )
+from system_tests.sim.pauses import check_pauses, pauses_of
 from system_tests.sim.plan import (
     FAULTS,
     BounceOptions,
@@ -54,6 +56,7 @@ class Outcome:
             did not come to rest before. It counts neither as a rebalance of the bounce nor as cost.
         broken: every rule that was broken, safety first; known: what history knows of this path.
         rebalances, cost, version_bound: counted.
+        pauses: of partitions, each with its bound; offline, where downtime is asked for, without.
     """
 
     asked: BounceOptions
@@ -67,6 +70,7 @@ class Outcome:
     rebalances: Rebalances
     cost: Cost
     version_bound: int
+    pauses: tuple[PartitionPause, ...]
 
     @property
     def ok(self) -> bool:
@@ -247,6 +251,8 @@ class Bounce:
             broken += check_everybody_is_up(missing, at_ms=world.now_ms)
         if not options.faults:
             broken += check_version_rebalances(counted, bound, at_ms=trace[-1].at_ms)
+        pauses = pauses_of(world.trace, static=options.static, is_bounded=not options.offline)
+        broken += check_pauses(pauses)
         shape = shape_of(options, find_program(plan.old), find_program(plan.new))
         return Outcome(
             asked=self.asked,
@@ -260,6 +266,7 @@ class Bounce:
             rebalances=counted,
             cost=cost_of(trace, records_per_second=world.setup.rates.growth),
             version_bound=bound,
+            pauses=pauses,
         )
 
 

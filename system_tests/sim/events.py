@@ -6,6 +6,7 @@ lane; times are milliseconds of the simulated clock.
 """
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import NamedTuple
 
 from encoding import HostInfo, TaskId, TopicPartition
@@ -81,7 +82,8 @@ class Took(NamedTuple):
     """A thread took an answer.
 
     `partitions` is what it runs from now on, `gained` what of it is new; `restored` counts the
-    records of state that it has to read first, `restore_ms` for how long. `failure` is why it
+    records of state that it has to read first, `restore_ms` for how long; `restore_limit_ms` is
+    how long at most, where the leader prefers processes that are caught up. `failure` is why it
     cannot follow, or "".
     """
 
@@ -100,6 +102,7 @@ class Took(NamedTuple):
     standby_tasks: tuple[TaskId, ...]
     restored: int
     restore_ms: int
+    restore_limit_ms: int
     failure: str
 
 
@@ -146,6 +149,24 @@ class Happened(NamedTuple):
     at_ms: int
     thread: str
     text: str
+
+
+class Hindrance(Enum):
+    """What a fault does to the time of a member."""
+
+    STANDSTILL = "stands still"
+    SLOW = "thinks before each sync"
+    LOST = "notices a lost message"
+    LATE = "waits for a late message"
+
+
+class Hindered(NamedTuple):
+    """A fault costs a member this time; `ms` 0 ends what goes on. Nothing prints it."""
+
+    at_ms: int
+    thread: str
+    kind: Hindrance
+    ms: int
 
 
 Hosts = tuple[tuple[HostInfo, Partitions], ...]
@@ -269,6 +290,7 @@ Happening = (
     | Settled
     | Unsettled
     | Happened
+    | Hindered
     | Decided
     | Followed
     | Rested

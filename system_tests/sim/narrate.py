@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from system_tests.coordinator import EventKind, GroupEvent
+from system_tests.pauses import longest_pause, pause_numbers
 from system_tests.sim.bounce import Outcome
 from system_tests.sim.events import (
     Answered,
@@ -145,6 +146,8 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         f" {cost.longest_pause_ms} ms; {cost.paused_records} records waited; {cost.restored}"
         f" restored; {cost.moved} tasks moved; {cost.bytes} bytes sent"
     )
+    longest = longest_pause(outcome.pauses)
+    lines.append(f"longest pause: {'no partition paused' if longest is None else longest}")
     lines.extend(
         f"broken at {broken.at_ms} ms: {broken.rule}: {broken.sentence}"
         for broken in outcome.broken
@@ -220,5 +223,9 @@ def outcome_document(outcome: Outcome) -> dict[str, object]:
             "version_bound": outcome.version_bound,
         },
         "cost": asdict(outcome.cost),
+        "pauses": {
+            "longest": pause_numbers(longest_pause(outcome.pauses)),
+            "beyond": sum(not pause.is_within for pause in outcome.pauses),
+        },
         "replay": replay_command(outcome),
     }

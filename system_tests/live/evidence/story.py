@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from system_tests.live.bounce import Outcome
 from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
@@ -18,6 +17,7 @@ from system_tests.live.events import (
 from system_tests.live.evidence.ownership import Incarnation, ownership_intervals
 from system_tests.live.evidence.rebalances import count_rebalances
 from system_tests.live.plan import LiveOptions, LivePlan
+from system_tests.live.report import Outcome
 from system_tests.report import (
     GROUP,
     Bar,

@@ -16,6 +16,7 @@ from probing import find_release
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from system_tests.coordinator import EventKind
 from system_tests.live.bounce import LiveBounce
+from system_tests.live.events import PartitionsLost
 from system_tests.live.order import member_names
 from system_tests.live.plan import LiveOptions, Stage
 from system_tests.live.screen import SilentScreen
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.loop, pytest.mark.timeout(900)]
 SESSION_MS = 2_000
 UUID_PARTS = 5  # a member id is the client's, a hyphen and a UUID
 SAFE = ("records", "versions")
+MEMBERS = 3
 
 
 @dataclass
@@ -198,7 +200,9 @@ def test_an_upgrade_survives_a_stop_a_lost_leader_and_a_moved_coordinator(struck
     run = struck("2.8", "3.9.1", [stop_another, kill_the_leader, move_the_coordinator])
     assert run.failed == []
     assert run.count(EventKind.MEMBER_EXPIRED) >= 1
-    assert run.count(EventKind.GROUP_RELOADED) == 1
+    # The other broker knows the members of the group: they need not join as strangers.
+    (reloaded,) = [one for one in run.events if one.kind is EventKind.GROUP_RELOADED]
+    assert len(reloaded.members) >= MEMBERS - 1
 
 
 @pytest.mark.kip("268-16", "loop")
@@ -235,3 +239,7 @@ def test_an_upgrade_survives_a_member_that_is_paused_past_its_session(struck, cl
     assert checks["records"].numbers["missing"] == 0
     assert run.count(EventKind.MEMBER_EXPIRED) >= 1
     assert run.double_owners == []
+    if client == "kafka-python":  # aiokafka does not tell what is lost from what is revoked
+        # Once it goes on, it gives up what others have by now.
+        events = [report.event for report in run.outcome.reports]
+        assert any(isinstance(event, PartitionsLost) for event in events)

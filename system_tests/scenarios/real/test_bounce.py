@@ -113,3 +113,24 @@ def test_a_bounce_of_ours_beside_a_jvm_leader_costs_no_rebalance_for_the_version
     written, counted = group.finish()
     assert counted == written
     assert group.failures() == {}
+
+
+@pytest.mark.kip("268-20", "real")
+def test_on_a_real_broker_a_clean_stop_pauses_a_partition_for_a_rebalance_only(bounce):
+    run = bounce("--from 2.8 --to native --broker kafka:3.9 --session-timeout-ms 20000")
+    assert (run.status, run.failed()) == (0, [])
+    longest = run.numbers("pauses")["longest"]
+    assert longest["terms_ms"]["session_ms"] == 0
+    assert longest["pause_ms"] <= longest["bound_ms"]
+
+
+@pytest.mark.kip("268-20", "real")
+def test_on_a_real_broker_a_crash_pauses_a_partition_for_a_session_and_a_rebalance(bounce):
+    options = "--kill b --broker kafka:3.9 --session-timeout-ms 12000"
+    run = bounce(f"--from native --to next {options}")
+    assert run.report["failure"] is None
+    (check,) = [one for one in run.report["checks"] if one["name"] == "pauses"]
+    assert check["ok"], check["sentence"]
+    longest = check["numbers"]["longest"]
+    assert longest["terms_ms"]["session_ms"] > 0
+    assert 6_000 < longest["pause_ms"] <= longest["bound_ms"]

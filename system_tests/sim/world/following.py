@@ -6,6 +6,7 @@ How a member of a release forces a rebalance is in `behaviour`: by leaving and j
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from assignor.rebalance import (
     NO_CLAIMS,
@@ -75,7 +76,7 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
     thread.followup += 1
     gained = tuple(p for p in runs if p not in before)
     _close(world, thread, copies)
-    restored, restore_ms = _open(world, thread, gained)
+    opened = _open(world, thread, gained)
     assignment = received.assignment
     world.record(
         Took(
@@ -92,8 +93,9 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
             gained=gained,
             active_tasks=tuple(thread.streams.held.active) if runs else (),
             standby_tasks=tuple(thread.streams.held.standby),
-            restored=restored,
-            restore_ms=restore_ms,
+            restored=opened.records,
+            restore_ms=opened.ms,
+            restore_limit_ms=opened.limit_ms,
             failure=received.failure,
         )
     )
@@ -102,13 +104,46 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
     _follow(world, thread, received, revoked=bool(given), used_before=used_before)
 
 
-def _open(world: MemberWorld, thread: StreamThread, gained: Partitions) -> tuple[int, int]:
-    """Open the state of tasks that are new here; records to restore, and the longest wait in ms."""
-    disk = world.disks[thread.process]
-    costs = [disk.open(world.task_of[partition], world.now_ms) for partition in gained]
+class _Opened(NamedTuple):
+    """State of tasks that were opened: records to restore, for how long, and how long at most."""
+
+    records: int
+    ms: int
+    limit_ms: int
+
+
+def _open(world: MemberWorld, thread: StreamThread, gained: Partitions) -> _Opened:
+    """Open the state of tasks that are new here."""
+    disk, tasks = world.disks[thread.process], [world.task_of[partition] for partition in gained]
+    limit_ms = max((_restore_limit_ms(world, thread, task) for task in tasks), default=0)
+    costs = [disk.open(task, world.now_ms) for task in tasks]
     for task in thread.streams.held.standby:
         disk.open(task, world.now_ms)
-    return sum(lag for lag, _ in costs), max((ms for _, ms in costs), default=0)
+    ms = max((ms for _, ms in costs), default=0)
+    return _Opened(sum(lag for lag, _ in costs), ms, min(ms, limit_ms))
+
+
+def _restore_limit_ms(world: MemberWorld, thread: StreamThread, task: TaskId) -> int:
+    """How long a task is restored at most where leaders give it to a process that is caught up.
+
+    That is any process of this generation whose copy lacks no more than acceptable.recovery.lag;
+    where none is, the state has to be read wherever the task goes.
+    """
+    rates = world.disks[thread.process].rates
+    end = rates.end_offset_sum(world.now_ms)
+    acceptable = world.application.config.acceptable_recovery_lag
+    processes = {
+        other.process
+        for other in world.threads
+        if other.is_up and other.generation == thread.generation
+    }
+    lag = end - world.disks[thread.process].offset_sum(task, world.now_ms)
+    if any(
+        end - world.disks[process].offset_sum(task, world.now_ms) <= acceptable
+        for process in processes
+    ):
+        lag = min(lag, acceptable)
+    return -(-lag * 1000 // rates.restore)
 
 
 def _close(world: MemberWorld, thread: StreamThread, copies: Iterable[TaskId]) -> None:

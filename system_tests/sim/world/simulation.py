@@ -11,7 +11,7 @@ from typing import Self
 from uuid import UUID
 
 from system_tests.coordinator import JoinAnswer, LeaveGroup, Response, SyncAnswer
-from system_tests.sim.events import Cause, Happened, Started
+from system_tests.sim.events import Cause, Happened, Hindered, Hindrance, Started
 from system_tests.sim.world import consumer
 from system_tests.sim.world import following as taking
 from system_tests.sim.world.behaviour import behaviour_of
@@ -207,12 +207,14 @@ class World(MemberWorld):
                     ms = thread.behaviour.session_timeout_ms * 13 // 10
                 thread.paused_until_ms = self.now_ms + ms
                 self.record(Happened(self.now_ms, thread.name, f"pauses for {ms} ms"))
+                self.record(Hindered(self.now_ms, thread.name, Hindrance.STANDSTILL, ms))
 
     def slow_down(self, process: int, ms: int) -> None:
         """Let a process think this long between its join and its sync, as a busy thread does."""
         for thread in self._of(process):
             thread.slow_ms = ms
             self.record(Happened(self.now_ms, thread.name, f"answers {ms} ms late"))
+            self.record(Hindered(self.now_ms, thread.name, Hindrance.SLOW, ms))
 
     def lose_disk(self, process: int) -> None:
         """Empty a process' state directory, its process id included (KAFKA-10716)."""

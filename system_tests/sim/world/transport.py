@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from system_tests.coordinator import Answer, Coordinator, Effects, EventKind, Request, Response
-from system_tests.sim.events import Happened, Happening
+from system_tests.sim.events import Happened, Happening, Hindered, Hindrance
 from system_tests.sim.world.scheduler import Scheduler
 from system_tests.sim.world.setup import INSTANCE, WorldSetup, make_thread
 from system_tests.sim.world.thread import StreamThread
@@ -79,13 +79,15 @@ class Transport:
             self.record(Happened(self.now_ms, thread.name, "a request is sent twice"))
         delay_ms = thinks_ms
         for sent_copy in range(copies):
-            delay_ms += self._on_the_way()
+            delay_ms += self._on_the_way(thread)
             token = (thread.index, thread.life, number, sent_copy)
             scheduler.schedule(delay_ms, "request", thread.index, (request, token))
 
     def ask(self, thread: StreamThread, request: Request) -> Response | None:
         """Ask and be answered at once; None if the connection was lost."""
         if self.scheduler.happens(self.network.drop):
+            beat_ms = thread.behaviour.heartbeat_ms
+            self.record(Hindered(self.now_ms, thread.name, Hindrance.LOST, beat_ms))
             return None
         token = (thread.index, thread.life, 0, 0)
         effects = self.coordinator.handle(request, token=token, now_ms=self.now_ms)
@@ -147,19 +149,23 @@ class Transport:
             self._lose(thread, "an answer is lost")
             return
         data = (life, number, answer.response)
-        self.scheduler.schedule(self._on_the_way(), "answer", index, data)
+        self.scheduler.schedule(self._on_the_way(thread), "answer", index, data)
 
     def _lose(self, thread: StreamThread, what: str) -> None:
         self.record(Happened(self.now_ms, thread.name, what))
         delay_ms = self.scheduler.delay(1, self.network.reconnect_ms)
+        cost_ms = delay_ms + 2 * self.network.poll_ms + 4 * self.network.longest_ms
+        self.record(Hindered(self.now_ms, thread.name, Hindrance.LOST, cost_ms))
         data = (thread.life, thread.request, None)
         self.scheduler.schedule(delay_ms, "answer", thread.index, data)
 
-    def _on_the_way(self) -> int:
+    def _on_the_way(self, thread: StreamThread) -> int:
         network, scheduler = self.network, self.scheduler
         delay_ms = scheduler.delay(network.shortest_ms, network.longest_ms)
         if scheduler.happens(network.late):
-            delay_ms += scheduler.delay(1, network.late_ms)
+            late_ms = scheduler.delay(1, network.late_ms)
+            self.record(Hindered(self.now_ms, thread.name, Hindrance.LATE, late_ms))
+            delay_ms += late_ms
         return delay_ms
 
     def _choose_leader(self, member_ids: Sequence[str]) -> str:

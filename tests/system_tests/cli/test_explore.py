@@ -1,6 +1,11 @@
 """`rolling-bounce explore`, as a user runs it."""
 
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -88,3 +93,34 @@ def test_a_search_of_one_release_that_was_not_finished_says_so():
     done = run(f"--from 2.0.1 --to 2.3.0 {SMALL} --max-states 60")
     assert done.exit_code == 1
     assert "alone does it, as far as it was searched\n" in done.output
+
+
+def explore_with_stderr(descriptor, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "system_tests.cli.main", "explore", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=descriptor,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_a_terminal_on_stderr_sees_the_progress_and_stdout_does_not():
+    arguments = ["--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"]
+    ours, theirs = pty.openpty()
+    try:
+        done = explore_with_stderr(theirs, *arguments)
+        os.set_blocking(ours, False)
+        text = os.read(ours, 65536).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0
+    assert re.search(r"[\d,]+ states, [\d,]+ transitions, [\d,]+ waiting, \d+ s", text)
+    assert text.endswith("\r\x1b[K")
+    assert b"waiting" not in done.stdout
+
+
+def test_without_a_terminal_there_is_no_progress_line():
+    arguments = ["--from", "3.9.1", "--to", "native", "--members", "2", "--workers", "1"]
+    assert explore_with_stderr(subprocess.PIPE, *arguments).stderr == b""

@@ -33,7 +33,7 @@ def alone(monkeypatch):
     """Release -> what a search of that release alone sees; the searches that were asked for."""
     seen, asked = {}, []
 
-    def explore(plan, bounds, *, wanted, workers, is_out_of_time):
+    def explore(plan, bounds, *, wanted, workers, is_out_of_time, on_progress):
         assert {plan.old} == {stage.release for stage in plan.stages}
         assert (bounds, is_out_of_time()) == (BOUNDS, False)
         asked.append((plan.old, wanted))

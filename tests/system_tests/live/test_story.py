@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from system_tests.cli.main import main
-from system_tests.live.bounce import Outcome
 from system_tests.live.events import (
     AnswersDecided,
     AssignmentTaken,
@@ -23,6 +22,7 @@ from system_tests.live.events import (
 from system_tests.live.evidence.story import story_of_live
 from system_tests.live.evidence.verdict import Check, Verdict
 from system_tests.live.plan import LiveOptions, LivePlan, Stage
+from system_tests.live.report import Outcome
 from system_tests.report.story import GROUP, MarkKind, RebalanceCause
 
 BEGAN_MS = 1_000_000.0

@@ -60,6 +60,7 @@ GOOD = Evidence(
     unsettled=None,
     version_bound=3,
     pause_bound_ms=100.0,
+    pause_terms=None,
     until_ms=20.0,
 )
 

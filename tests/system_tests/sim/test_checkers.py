@@ -33,6 +33,7 @@ def took(thread, partitions, *, tasks=None, at_ms=5, **changes):
         standby_tasks=(),
         restored=0,
         restore_ms=0,
+        restore_limit_ms=0,
         failure="",
     )
     return plain._replace(**changes)

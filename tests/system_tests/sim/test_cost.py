@@ -25,6 +25,7 @@ def took(at_ms, thread, gained, *, restored=0, restore_ms=0):
         standby_tasks=(),
         restored=restored,
         restore_ms=restore_ms,
+        restore_limit_ms=restore_ms,
         failure="",
     )
 
