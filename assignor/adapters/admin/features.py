@@ -21,6 +21,8 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataResponse
 
 from assignor.adapters.admin.client import Admin, BrokerError
 from probing.features import (
+    FIRST_EPOCH,
+    UNKNOWN_LEVELS,
     FeatureUpdate,
     FinalizedLevels,
     LevelRange,
@@ -31,6 +33,10 @@ from probing.features import (
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _FEATURES_SINCE: Final = 3
 _DRY_RUN_SINCE: Final = 1
+_NO_DRY_RUN: Final = (
+    "the brokers know no dry run (UpdateFeatures version 0; Kafka 3.3 brought it), so nothing was"
+    " sent; compare the level with `assignor features describe`"
+)
 _SOFTWARE: Final = "streams-rebalance"
 
 
@@ -41,7 +47,8 @@ class ToldFeatures:
     Attributes:
         node: who, for people: `broker 1 at 127.0.0.1:9092`.
         supported: range by feature, of that node.
-        finalized: levels of the cluster as that node knows them, with their epoch.
+        finalized: levels of the cluster as that node knows them, with their epoch; none without an
+            epoch of 0 or more (KIP-778).
     """
 
     node: str
@@ -110,7 +117,8 @@ def update_features(
         dry_run: let it say what would come of it, and do nothing.
 
     Returns:
-        One answer a feature, in the order of the updates.
+        One answer a feature, in the order of the updates. A dry run on brokers whose UpdateFeatures
+        knows none (version 0, before Kafka 3.3) is refused for each, and no update is sent.
 
     Raises:
         NotAuthorized: the user may not alter the cluster.
@@ -138,7 +146,15 @@ def update_features(
         )
         return _answers(updates, response)
 
-    return admin.ask("alter the cluster's feature levels", ask)
+    try:
+        return admin.ask("alter the cluster's feature levels", ask)
+    except BrokerError as error:
+        if dry_run and isinstance(error.__cause__, IncompatibleBrokerVersion):
+            return tuple(
+                UpdateAnswer(feature=update.feature, error="UNSUPPORTED_VERSION", why=_NO_DRY_RUN)
+                for update in updates
+            )
+        raise
 
 
 def _answers(updates: Sequence[FeatureUpdate], response: Any) -> tuple[UpdateAnswer, ...]:
@@ -213,15 +229,16 @@ def _told(node: str, response: Any) -> ToldFeatures:
         for row in response.supported_features or []
     }
     epoch = response.finalized_features_epoch
+    finalized = UNKNOWN_LEVELS
+    if epoch is not None and epoch >= FIRST_EPOCH:
+        levels = {
+            row.name: row.max_version_level
+            for row in response.finalized_features or []
+            if row.max_version_level > 0
+        }
+        finalized = FinalizedLevels(levels=levels, epoch=epoch)
     return ToldFeatures(
         node=node,
         supported={name: found for name, found in sorted(ranges.items()) if found is not None},
-        finalized=FinalizedLevels(
-            levels={
-                row.name: row.max_version_level
-                for row in response.finalized_features or []
-                if row.max_version_level > 0
-            },
-            epoch=-1 if epoch is None else epoch,
-        ),
+        finalized=finalized,
     )

@@ -3,6 +3,7 @@
 import json
 import time
 
+import msgpack
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaConsumer
@@ -89,6 +90,26 @@ def test_every_command_does_what_it_says_and_a_dry_run_does_nothing(broker, feat
         assert {name: now.level_of(name) for name in expected} == expected
     assert features("upgrade-all")[1].startswith("nothing to do")
     assert "kraft.version" not in finalized(broker).levels
+
+
+@pytest.mark.kip("778-14", "loop")
+@pytest.mark.parametrize("newest", [0, 1, 2])
+def test_a_dry_run_changes_nothing_whatever_version_the_brokers_know(newest):
+    config = BrokerConfig(metadata_version=22, newest_versions={"UpdateFeatures": newest})
+    with running_broker(config) as broker:
+        where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+        before = finalized(broker)
+        for command, level in (("upgrade", "26"), ("downgrade", "21")):
+            change = ["features", command, *where, "--metadata", level]
+            found = CliRunner().invoke(main, [*change, "--dry-run"])
+            assert (found.exit_code, finalized(broker)) == (int(newest == 0), before)
+            if newest == 0:
+                assert "know no dry run" in found.stderr
+                assert "UNSUPPORTED_VERSION" in found.stderr
+        assert len(broker.requests("UpdateFeatures")) == (0 if newest == 0 else 2)
+        change = ["features", "upgrade", *where, "--metadata", "26"]
+        assert CliRunner().invoke(main, change).exit_code == 0
+        assert finalized(broker).level_of(METADATA) == 26
 
 
 @pytest.mark.kip("584-9", "loop")
@@ -227,6 +248,29 @@ def test_of_two_operators_at_the_same_moment_the_second_is_told(broker):
         with pytest.raises(StoreError, match=r"changed at the same time by ada \(epoch 1\)"):
             two.change(seen, {"task.placement": 2}, Note(who="bob"), {})
         assert two.look().state.levels.levels == {"task.placement": 1}
+
+
+@pytest.mark.kip("384-8", "loop")
+def test_records_of_the_topic_are_written_in_the_format_of_the_finalized_level(broker, features):
+    where = ("--group", "g")
+    persisted = [features("upgrade", *where, "--metadata", "1")]
+    persisted += [features("upgrade", *where, "--metadata", "2")]
+    persisted += [features("upgrade", *where, "--feature", "task.placement=1")]
+    persisted += [features("downgrade", *where, "--metadata", "1", "--unsafe", "--yes")]
+    assert [status for status, *_ in persisted] == [0] * 4
+    consumer = KafkaConsumer(
+        "g-feature-levels",
+        bootstrap_servers=broker.bootstrap_servers,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=2_000,
+    )
+    try:
+        records = [msgpack.unpackb(row.value) for row in consumer if row.value is not None]
+    finally:
+        consumer.close()
+    written = [msgpack.unpackb(body) for _layout, _parent, body in records]
+    assert [row["format"] for row in written] == [2, 3, 3, 2]
+    assert ["members" in row for row in written] == [False, True, True, False]
 
 
 def test_looking_makes_no_topic(broker, features):

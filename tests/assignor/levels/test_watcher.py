@@ -227,3 +227,13 @@ def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
     with opened_log(tmp_path) as log:
         log.change({"assignment.protocol": 11}, Note())
         assert look() == FinalizedLevels(levels={"assignment.protocol": 11}, epoch=1)
+
+
+@pytest.mark.kip("778-15", "core")
+def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
+    source = Source(at(9, -1))
+    one, _, _ = watching(source)
+    looked(source)
+    assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
+    assert (one.levels, one._levels.found) == (UNKNOWN_LEVELS, UNKNOWN_LEVELS)
+    one.close()
