@@ -33,6 +33,8 @@ class LevelMember:
     Attributes:
         assignor, consumer: its own.
         seen: what its assignor observed.
+        levels_written: (version, level of the protocol that it went by, 0 for none) of each of its
+            subscriptions.
         looks: how often it has looked for levels.
         error: why it stopped, or None.
     """
@@ -48,6 +50,7 @@ class LevelMember:
         levels: Mapping[int, Mapping[str, int]] = LEVELS,
     ) -> None:
         self.seen: list[Observation] = []
+        self.levels_written: list[tuple[int, int]] = []
         self.looks = 0
         self._source = ClusterFeature(servers[node], FEATURE, levels)
         self.error: str | None = None
@@ -55,7 +58,7 @@ class LevelMember:
             Topology().add_source("words", topics=[topic]).add_processor("n", parents=["words"]),
             application_id=group,
             release=release,
-            observer=self.seen.append,
+            observer=self._observe,
             internal_topics=None,
             level_source=self._look,
             level_poll_s=0.5,
@@ -79,6 +82,12 @@ class LevelMember:
                 pass
         except MemberStopped as error:
             self.error = str(error)
+
+    def _observe(self, event: Observation) -> None:
+        self.seen.append(event)
+        if isinstance(event, SubscriptionWritten):
+            level = self.assignor.levels.level_of(ASSIGNMENT_PROTOCOL)
+            self.levels_written.append((event.version, level))
 
     def _look(self) -> FinalizedLevels:
         self.looks += 1

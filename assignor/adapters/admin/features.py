@@ -6,7 +6,7 @@ as they are. What a broker answers becomes values of `probing.features`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import (
@@ -17,9 +17,9 @@ from kafka.errors import (
     for_code,
 )
 from kafka.protocol.admin import DescribeQuorumRequest, UpdateFeaturesRequest
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataResponse
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from assignor.adapters.admin.client import Admin, BrokerError
+from assignor.adapters.admin.client import Admin, Ask, BrokerError
 from probing.features import (
     FIRST_EPOCH,
     UNKNOWN_LEVELS,
@@ -30,6 +30,7 @@ from probing.features import (
     advertised_range,
 )
 
+_Told = TypeVar("_Told")
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _FEATURES_SINCE: Final = 3
 _DRY_RUN_SINCE: Final = 1
@@ -86,18 +87,45 @@ def read_features(admin: Admin, *, from_controller: bool = False) -> ToldFeature
         node_id = await _controller(client) if from_controller else manager.least_loaded_node()
         if node_id is None:
             raise NodeNotReadyError("no node is connected")
-        request = ApiVersionsRequest(
-            client_software_name=_SOFTWARE, client_software_version="0", min_version=_FEATURES_SINCE
-        )
-        try:
-            response = await manager.send(request, node_id=node_id)
-        except IllegalSaslStateError as error:
-            where = _spelled(manager.cluster.broker_metadata(node_id))
-            raise BrokerError(f"{where} is not secured as the brokers are; ask a broker") from error
-        if response.error_code:
-            raise for_code(response.error_code)
-        return _told(_spelled(manager.cluster.broker_metadata(node_id)), response)
+        return await _ask_node(client, node_id)
 
+    return _asked(admin, ask)
+
+
+def read_all_features(admin: Admin) -> tuple[ToldFeatures, ...]:
+    """Ask every live broker for what it supports and what is finalized, by node id.
+
+    Raises:
+        BrokerError, NotAuthorized: as of `read_features`; one broker does not answer in time.
+    """
+
+    async def ask(client: KafkaAdminClient) -> tuple[ToldFeatures, ...]:
+        manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+        response = await manager.send(MetadataRequest(topics=[]))
+        nodes = sorted(broker.node_id for broker in response.brokers)
+        return tuple([await _ask_node(client, node) for node in nodes])
+
+    return _asked(admin, ask)
+
+
+async def _ask_node(client: KafkaAdminClient, node_id: Any) -> ToldFeatures:
+    """Ask one node."""
+    manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+    request = ApiVersionsRequest(
+        client_software_name=_SOFTWARE, client_software_version="0", min_version=_FEATURES_SINCE
+    )
+    try:
+        response = await manager.send(request, node_id=node_id)
+    except IllegalSaslStateError as error:
+        where = _spelled(manager.cluster.broker_metadata(node_id))
+        raise BrokerError(f"{where} is not secured as the brokers are; ask a broker") from error
+    if response.error_code:
+        raise for_code(response.error_code)
+    return _told(_spelled(manager.cluster.broker_metadata(node_id)), response)
+
+
+def _asked(admin: Admin, ask: Ask[_Told]) -> _Told:
+    """Ask, and say what an answer without levels means."""
     try:
         return admin.ask("tell its feature levels", ask)
     except BrokerError as error:

@@ -121,6 +121,7 @@ def connecting_commands(group=main, words=()):
 def test_all_commands_about_a_cluster_connect():
     found = {words for words, _ in connecting_commands()}
     names = ("describe", "upgrade", "downgrade", "disable", "upgrade-all", "downgrade-all")
+    names += ("still-needed",)
     assert found == {("inspect",), *(("features", name) for name in names)}
 
 

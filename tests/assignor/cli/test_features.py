@@ -10,17 +10,19 @@ from kafka import KafkaConsumer
 
 from assignor import Topology
 from assignor.adapters.admin.client import Target, open_admin
+from assignor.adapters.admin.level_sources import GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
 from assignor.levels.log import FeatureLog, Note
 from assignor.stores import FolderDisk, StoreError
-from probing.features import LevelRange
+from probing.features import LevelRange, NodeSupport, Role
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
 pytestmark = [pytest.mark.loop, pytest.mark.timeout(600)]
 
 METADATA = "metadata.version"
+PROTOCOL = "assignment.protocol"
 LIMIT_S = 120
 
 
@@ -61,6 +63,7 @@ def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
     assert body["features"][METADATA] == {
         "supported": {"min": 7, "max": 30},
         "finalized": 22,
+        "finalized_min": None,
         "finalized_name": "4.0-IV0",
     }
     assert body["features"]["transaction.version"]["finalized"] is None
@@ -271,6 +274,35 @@ def test_records_of_the_topic_are_written_in_the_format_of_the_finalized_level(b
     written = [msgpack.unpackb(body) for _layout, _parent, body in records]
     assert [row["format"] for row in written] == [2, 3, 3, 2]
     assert ["members" in row for row in written] == [False, True, True, False]
+
+
+@pytest.mark.kip("584-14", "loop")
+def test_a_minimum_that_a_leader_raised_is_changed_by_no_update(broker, features):
+    """The leader's way is that of a member's level source."""
+    where = ("--group", "g")
+    source = GroupLevels(broker.bootstrap_servers[0], "g", timeout_ms=60_000)
+    member = NodeSupport(
+        node_id="m", role=Role.MEMBER, ranges={PROTOCOL: LevelRange(min=11, max=101)}
+    )
+
+    def described():
+        body = json.loads(features("describe", *where, "--format", "json")[1])
+        found = body["features"][PROTOCOL]
+        return body["epoch"], found["finalized"], found["finalized_min"]
+
+    features("upgrade", *where, "--feature", f"{PROTOCOL}=101")
+    assert described() == (1, 101, None)
+    source.raise_minimums([member])
+    assert described() == (2, 101, 11)
+    below = ("--feature", f"{PROTOCOL}=9", "--yes", "--unsafe")
+    status, _, err = features("downgrade", *where, *below)
+    assert (status, "level 9 is deprecated" in err) == (1, True)
+    assert described() == (2, 101, 11)
+    assert features("downgrade", *where, "--feature", f"{PROTOCOL}=11", "--yes")[0] == 0
+    assert features("upgrade", *where, "--feature", "task.placement=1")[0] == 0
+    assert described() == (4, 11, 11)
+    source.raise_minimums([member])
+    assert described() == (4, 11, 11)
 
 
 def test_looking_makes_no_topic(broker, features):

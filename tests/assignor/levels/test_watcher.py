@@ -237,3 +237,36 @@ def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
     assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
     assert (one.levels, one._levels.found) == (UNKNOWN_LEVELS, UNKNOWN_LEVELS)
     one.close()
+
+
+class Keeper(Source):
+    """A source whose log keeps minimums; what a leader tells it is remembered."""
+
+    def __init__(self, *said):
+        super().__init__(*said)
+        self.told = []
+
+    def raise_minimums(self, members):
+        self.told.append(
+            {str(one.node_id): str(one.ranges[ASSIGNMENT_PROTOCOL]) for one in members}
+        )
+
+
+@pytest.mark.kip("584-7", "core")
+def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels():
+    """Two members of which one no longer reads what is older than 11, then both."""
+    source = Keeper(at(101, 1))
+    (leader, _, _), (other, _, _) = watching(source, number=1), made(number=2)
+    for one, is_enough in ((leader, False), (other, True)):
+        one._member.state = replace(one._member.state, known_versions=(11,))
+        settled(leader, other)
+        looked(source)
+        looked(source)
+        assert bool(source.told) == is_enough
+    assert source.told[0] == {"m0": "11..101", "m1": "11..101"}
+    joined(leader, "m0")  # a generation begins, and who is in it is not known yet
+    looked(source)
+    told = len(source.told)
+    looked(source)
+    assert len(source.told) == told
+    leader.close()
