@@ -3,6 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from kafka import KafkaConsumer
 
@@ -29,13 +31,14 @@ class LevelMember:
         topic, group: what it reads, as whom.
         release: which it emulates.
         levels: level of `FEATURE` -> levels of the group.
+        settings: of the assignor, in place of those here.
 
     Attributes:
         assignor, consumer: its own.
         seen: what its assignor observed.
         levels_written: (version, level of the protocol that it went by, 0 for none) of each of its
             subscriptions.
-        looks: how often it has looked for levels.
+        looked_at: when it looked for levels, in seconds of the monotonic clock.
         error: why it stopped, or None.
     """
 
@@ -48,10 +51,11 @@ class LevelMember:
         group: str = "app",
         release: str = "native",
         levels: Mapping[int, Mapping[str, int]] = LEVELS,
+        settings: Mapping[str, Any] = MappingProxyType({"level_poll_s": 0.5}),
     ) -> None:
         self.seen: list[Observation] = []
         self.levels_written: list[tuple[int, int]] = []
-        self.looks = 0
+        self.looked_at: list[float] = []
         self._source = ClusterFeature(servers[node], FEATURE, levels)
         self.error: str | None = None
         self.assignor = StreamsAssignor(
@@ -61,7 +65,7 @@ class LevelMember:
             observer=self._observe,
             internal_topics=None,
             level_source=self._look,
-            level_poll_s=0.5,
+            **settings,
         )
         self.consumer = KafkaConsumer(
             topic,
@@ -90,8 +94,13 @@ class LevelMember:
             self.levels_written.append((event.version, level))
 
     def _look(self) -> FinalizedLevels:
-        self.looks += 1
+        self.looked_at.append(time.monotonic())
         return self._source()
+
+    @property
+    def looks(self) -> int:
+        """How often it has looked for levels."""
+        return len(self.looked_at)
 
     @property
     def epoch(self) -> int:

@@ -124,6 +124,17 @@ def test_after_its_level_was_lowered_the_group_goes_back_to_the_older_program():
     assert all(count > 0 for count in outcome.records.values())
 
 
+@pytest.mark.kip("584-16", "loop")
+def test_a_member_that_is_told_nothing_looks_once_a_minute(broker, member):
+    """Its first look finds nothing; a level that is finalized then is found a minute later."""
+    one = member(0, settings={})
+    until(lambda: settled([one]) and one.looks > 0, lambda: one.looks)
+    finalize(broker.bootstrap_servers, 1)
+    until(lambda: one.looks > 1 and one.epoch == 1, lambda: (one.looks, one.epoch))
+    first, second = one.looked_at[:2]
+    assert 0.8 * 60 - 1 < second - first < 1.2 * 60 + 10
+
+
 @pytest.mark.kip("584-11", "loop")
 def test_a_stale_broker_never_takes_the_group_back_and_an_operator_does(broker, member):
     first, stale = member(0), member(1)

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -270,3 +271,31 @@ def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels()
     looked(source)
     assert len(source.told) == told
     leader.close()
+
+
+@pytest.mark.kip("584-16", "core")
+@pytest.mark.parametrize(("settings", "every_s"), [({}, 60), ({"level_poll_s": 5}, 5)])
+def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
+    settings, every_s, monkeypatch
+):
+    waits, is_over = [], threading.Event()
+
+    class Clock(threading.Event):
+        def wait(self, timeout):
+            waits.append(timeout)
+            if len(waits) == 9:
+                self.set()
+                is_over.set()
+
+    ours = SimpleNamespace(
+        Event=Clock, Thread=threading.Thread, current_thread=threading.current_thread
+    )
+    monkeypatch.setattr(levels, "threading", ours)
+    source = Source(at(11, 1))
+    one, _, _ = made(level_source=source, **settings)
+    assert is_over.wait(30)
+    assert all(0.8 * every_s <= wait <= 1.2 * every_s for wait in waits)
+    assert len(set(waits)) > 1
+    for _ in range(9):
+        assert source.looks.acquire(timeout=0)
+    one.close()
