@@ -36,6 +36,22 @@ class Mark:
     test: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """Where a KIP's `text` is not followed on purpose: what is done `here`, and the `reason`."""
+
+    rows: tuple[str, ...]
+    text: str
+    here: str
+    reason: str
+
+
+def read_deviations() -> tuple[Deviation, ...]:
+    """The deviations in the order of the file."""
+    table = tomllib.loads((ROOT / "tests" / "deviations.toml").read_text(encoding="utf-8"))
+    return tuple(Deviation(**{**one, "rows": tuple(one["rows"])}) for one in table["deviation"])
+
+
 def read_rows() -> tuple[Row, ...]:
     """The rows in the order of the file."""
     table = tomllib.loads((ROOT / "tests" / "kips.toml").read_text(encoding="utf-8"))

@@ -1,6 +1,12 @@
 """Feature levels of a group: an operator's updates, what members support, the watching thread."""
 
-from assignor.levels.member_support import members_support, supported_by_all
+from assignor.levels.member_support import (
+    generation_support,
+    members_support,
+    supported_by_all,
+    written_versions,
+)
+from assignor.levels.old_levels import Need, Survey, needs_below
 from assignor.levels.updates import (
     Described,
     Told,
@@ -19,13 +25,18 @@ __all__ = [
     "FolderLevels",
     "LevelSource",
     "LevelWatch",
+    "Need",
+    "Survey",
     "Told",
     "disabling",
+    "generation_support",
     "level_text",
     "lossy_text",
     "lower_all",
     "members_support",
     "named_updates",
+    "needs_below",
     "raise_all",
     "supported_by_all",
+    "written_versions",
 ]

@@ -5,9 +5,10 @@ the assignment protocol up to the highest that it reads; the JVM member nothing 
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from assignor.inspection import DescribedMember
-from assignor.rebalance import read_consumer_subscription
+from assignor.rebalance import GroupMember, read_consumer_subscription
 from encoding import DecodeError, FutureSubscription, decode_subscription
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
@@ -39,6 +40,35 @@ def members_support(
     return tuple(nodes), tuple(notes)
 
 
+def written_versions(members: Iterable[DescribedMember]) -> dict[str, int]:
+    """Return the lowest version of the assignment protocol that members of a name write now.
+
+    Members whose bytes make no sense are left out.
+    """
+    versions: dict[str, int] = {}
+    for member in members:
+        name = member.client_id or member.member_id
+        with suppress(DecodeError):
+            data = read_consumer_subscription(member.metadata).user_data
+            version = decode_subscription(data).version
+            versions[name] = min(version, versions.get(name, version))
+    return dict(sorted(versions.items()))
+
+
+def generation_support(members: Iterable[GroupMember]) -> tuple[NodeSupport, ...]:
+    """Return what each member of a generation supports, as its leader reads it.
+
+    A member whose bytes make no sense supports nothing, so that nothing rises above its head.
+    """
+    nodes = []
+    for member in sorted(members, key=lambda one: one.member_id):
+        ranges: Mapping[str, LevelRange] = {}
+        with suppress(DecodeError, FeatureError):
+            ranges = _subscription_support(member.user_data)
+        nodes.append(NodeSupport(node_id=member.member_id, role=Role.MEMBER, ranges=ranges))
+    return tuple(nodes)
+
+
 def support_of(metadata: bytes) -> Mapping[str, LevelRange]:
     """Return the ranges of the member that wrote this metadata of the consumer protocol.
 
@@ -46,7 +76,11 @@ def support_of(metadata: bytes) -> Mapping[str, LevelRange]:
         DecodeError: the bytes are not what they should be.
         FeatureError: a range that cannot be.
     """
-    value = decode_subscription(read_consumer_subscription(metadata).user_data)
+    return _subscription_support(read_consumer_subscription(metadata).user_data)
+
+
+def _subscription_support(user_data: bytes) -> Mapping[str, LevelRange]:
+    value = decode_subscription(user_data)
     native = None if isinstance(value, FutureSubscription) else value.native
     if native is None:
         return {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=max(value.latest_supported_version, 1))}

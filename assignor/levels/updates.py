@@ -5,7 +5,7 @@ who does it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assignor.errors import ConfigError
 from probing.features import (
@@ -31,6 +31,7 @@ class Described:
         table: names of features and levels.
         supported: range by feature; of a group, what all its members support.
         finalized: levels and epoch.
+        minimums: lowest level that is not deprecated, by feature (KIP-584); a cluster tells none.
         notes: sentences worth a look.
     """
 
@@ -38,6 +39,7 @@ class Described:
     table: FeatureTable
     supported: Mapping[str, LevelRange]
     finalized: FinalizedLevels
+    minimums: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -6,20 +6,37 @@ touches the member. Looks are spread, so that a thousand members do not ask at o
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-from assignor.levels.log import look_at_log
+from assignor.levels.log import leader_note, look_at_log, opened_log
 from assignor.logs import line_logger
 from assignor.stores import FolderDisk
 from encoding import RebalanceError
-from probing.features import UNKNOWN_LEVELS, FinalizedLevels, newest_levels
+from probing.features import (
+    UNKNOWN_LEVELS,
+    FinalizedLevels,
+    NodeSupport,
+    newest_levels,
+    raised_minimums,
+)
 
 _log = line_logger(__name__)
 
 LevelSource = Callable[[], FinalizedLevels]
 """One look: the levels that are finalized now. It may wait for a broker, with a deadline of its
 own, and raise what it likes; then nothing is known, and the group stays where it is."""
+
+
+@runtime_checkable
+class KeepsMinimums(Protocol):
+    """A source whose log keeps the group's minimums (KIP-584): `GroupLevels`, `FolderLevels`."""
+
+    def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
+        """Raise each minimum that all members have come to; may wait and raise as a look does."""
+        ...
+
 
 DEFAULT_EVERY_S = 60.0
 _SPREAD = 0.2
@@ -44,6 +61,20 @@ class FolderLevels:
         """
         return look_at_log(self._disk).state.levels
 
+    def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
+        """Raise each minimum that all members have come to; for the group's leader.
+
+        Args:
+            members: every member of the group, with what it supports.
+
+        Raises:
+            StoreError: the log is written by somebody else just now, is missing or broken.
+        """
+        with opened_log(self._disk.folder) as log:
+            minimums = raised_minimums(log.state.levels, log.state.minimums, members)
+            if minimums:
+                log.change({}, leader_note(minimums), minimums=minimums)
+
 
 class LevelWatch:
     """Looks at levels at once, and from then on every minute or so.
@@ -66,12 +97,15 @@ class LevelWatch:
         dice: Callable[[], float] = random.random,
     ) -> None:
         self._source = source
+        keeper: object = source
+        self._keeper = keeper if isinstance(keeper, KeepsMinimums) else None
         self._on_levels = on_levels
         self._on_error = on_error
         self._every_s = every_s
         self._dice = dice
         self._found = UNKNOWN_LEVELS
         self._said = ""
+        self._group: tuple[NodeSupport, ...] = ()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feature-levels", daemon=True)
 
@@ -79,6 +113,14 @@ class LevelWatch:
     def found(self) -> FinalizedLevels:
         """The newest levels that any look found; returns at once."""
         return self._found
+
+    def leads(self, members: Sequence[NodeSupport]) -> None:
+        """Have minimums raised with the next look, if all these members have come to them.
+
+        Args:
+            members: the generation that this member leads; none when it leads no more.
+        """
+        self._group = tuple(members)
 
     def start(self) -> None:
         """Begin to look."""
@@ -99,6 +141,9 @@ class LevelWatch:
     def _look(self) -> None:
         try:
             levels = self._source()
+            group = self._group
+            if self._keeper is not None and raised_minimums(levels, {}, group):
+                self._keeper.raise_minimums(group)
         except Exception as error:  # noqa: BLE001 a client may raise anything; the group goes on
             self._failed(error)
             return

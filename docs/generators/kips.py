@@ -4,7 +4,14 @@ from typing import Any
 
 from tests.break_rows.__main__ import read_results
 from tests.break_rows.places import read_breaks
-from tests.ledger import Mark, Row, proved_worlds, read_marks, read_rows
+from tests.ledger import (
+    Mark,
+    Row,
+    proved_worlds,
+    read_deviations,
+    read_marks,
+    read_rows,
+)
 
 
 def render() -> str:
@@ -24,6 +31,7 @@ def render() -> str:
         "`python -m tests.break_rows` breaks the product's code row by row and demands that the",
         "row's tests go red; *broken* names what was broken, where, and the worlds that noticed.",
     ]
+    lines += _deviations()
     for kip in dict.fromkeys(row.kip for row in rows):
         lines += [
             "",
@@ -34,6 +42,24 @@ def render() -> str:
         ]
         lines += [_line(row, marks) for row in rows if row.kip == kip]
     return "\n".join(lines) + "\n"
+
+
+def _deviations() -> list[str]:
+    """The section about what is done otherwise on purpose."""
+    rows = [
+        f"| {one.text} | {one.here} | {one.reason} | {', '.join(one.rows)} |"
+        for one in read_deviations()
+    ]
+    return [
+        "",
+        "## Deviations from the KIPs' words",
+        "",
+        "What is done otherwise here on purpose, from `tests/deviations.toml`.",
+        "",
+        "| the KIP's text | here | reason | rows |",
+        "| --- | --- | --- | --- |",
+        *rows,
+    ]
 
 
 def _line(row: Row, marks: tuple[Mark, ...]) -> str:

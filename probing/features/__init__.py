@@ -43,6 +43,7 @@ from probing.features.migration import (
     ProtocolSetup,
     decide_protocol,
 )
+from probing.features.minimums import raised_minimums
 from probing.features.native_table import (
     ASSIGNMENT_PROTOCOL,
     NATIVE_FEATURES,
@@ -126,4 +127,5 @@ __all__ = [
     "initial_level",
     "native_features",
     "newest_levels",
+    "raised_minimums",
 ]

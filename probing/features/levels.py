@@ -124,10 +124,11 @@ def newest_levels(views: Iterable[FinalizedLevels]) -> FinalizedLevels:
     """Return the view with the highest epoch: an operator's step down is newer, a stale broker not.
 
     Two views of one epoch are the same view; should they differ, a lost log was begun again, and
-    the higher levels are kept, since nobody may be taken back by accident (KIP-584).
+    the higher levels are kept, since nobody may be taken back by accident (KIP-584). Levels without
+    an epoch do not count (KIP-778).
     """
     return max(
-        views,
+        (view for view in views if view.epoch >= FIRST_EPOCH),
         key=lambda view: (view.epoch, sorted(view.levels.items())),
         default=UNKNOWN_LEVELS,
     )

@@ -28,6 +28,8 @@ class BrokerConfig:
         coordinator: Settings of group coordination.
         kafka_release: Series of Kafka whose feature levels the nodes support.
         metadata_version: Level that the cluster begins with; None takes the highest.
+        newest_versions: API name to the newest version that is advertised and served, as an older
+            broker has it; APIs that are not named are served in every version known here.
         max_frame_bytes: Greatest request (`socket.request.max.bytes`).
         max_batch_bytes: Greatest record batch (`message.max.bytes`).
         requests_kept: How many requests the record of requests holds.
@@ -50,6 +52,7 @@ class BrokerConfig:
     kafka_release: str = "4.3"
     metadata_version: int | None = None
     cluster_id: str = "embedded-cluster-00001"
+    newest_versions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     max_frame_bytes: int = 104_857_600
     max_batch_bytes: int = 1_048_588
     requests_kept: int = 20_000

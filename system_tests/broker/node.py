@@ -119,7 +119,7 @@ class Node:
     ) -> None:
         limit = self.cluster.config.max_frame_bytes
         while (frame := await read_frame(reader, limit)) is not None:
-            incoming = decode_request(frame)
+            incoming = decode_request(frame, self.cluster.config.newest_versions)
             response = await self._answer(incoming, client_host)
             if response is not None:
                 writer.write(_encoded(incoming, response))
@@ -130,7 +130,7 @@ class Node:
     async def _answer(self, incoming: Incoming, client_host: str) -> Any | None:
         if incoming.body is None:
             # KIP-511: a client from the future is told in v0 what it may ask.
-            return api_versions_response(UNSUPPORTED_VERSION)
+            return api_versions_response(UNSUPPORTED_VERSION, self.cluster.config.newest_versions)
         recorded = self._recorded(incoming)
         self.cluster.requests.add(recorded)
         fault = self.cluster.faults.take(recorded)

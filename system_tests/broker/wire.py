@@ -6,7 +6,9 @@ file alone knows how a request is found in a frame.
 
 import asyncio
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from kafka.protocol import admin, consumer, metadata, producer
@@ -67,6 +69,7 @@ APIS = (
     _api(admin, "DescribeCluster", 0, 1),
     _api(admin, "UpdateFeatures", 0, 2),
 )
+_ALL_VERSIONS: Mapping[str, int] = MappingProxyType({})
 API_BY_KEY = {api.key: api for api in APIS}
 API_VERSIONS = API_BY_KEY[18]
 
@@ -106,8 +109,12 @@ async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | No
         raise FrameError(f"{len(error.partial)} of {size} bytes came") from error
 
 
-def decode_request(frame: bytes) -> Incoming:
+def decode_request(frame: bytes, newest: Mapping[str, int] = _ALL_VERSIONS) -> Incoming:
     """The request in a frame.
+
+    Args:
+        frame: its bytes.
+        newest: as of `api_versions_response`.
 
     Raises:
         FrameError: unknown API, a version that is not handled, or a body that does not decode.
@@ -116,12 +123,13 @@ def decode_request(frame: bytes) -> Incoming:
     api = API_BY_KEY.get(key)
     if api is None:
         raise FrameError(f"API key {key} is not served here")
-    if not api.min_version <= version <= api.max_version:
+    most = newest.get(api.name, api.max_version)
+    if not api.min_version <= version <= most:
         if api is API_VERSIONS:
             return Incoming(
                 api=api, version=version, correlation_id=correlation_id, client_id="", body=None
             )
-        raise FrameError(f"{api.name} v{version}; v{api.min_version} to v{api.max_version} are")
+        raise FrameError(f"{api.name} v{version}; v{api.min_version} to v{most} are")
     try:
         body = api.request.decode(frame, version=version, header=True)
     except Exception as error:
@@ -145,11 +153,18 @@ def encode_response(incoming: Incoming, response: Any) -> bytes:
     return encoded
 
 
-def api_versions_response(error: int = 0) -> Any:
-    """What is served, and in which versions."""
+def api_versions_response(error: int = 0, newest: Mapping[str, int] = _ALL_VERSIONS) -> Any:
+    """What is served, and in which versions.
+
+    Args:
+        error: code of the answer.
+        newest: API name to the newest version that is served, where it is not the newest known.
+    """
     rows = [
         API_VERSIONS.response.ApiVersion(
-            api_key=api.key, min_version=api.min_version, max_version=api.max_version
+            api_key=api.key,
+            min_version=api.min_version,
+            max_version=newest.get(api.name, api.max_version),
         )
         for api in sorted(APIS, key=lambda api: api.key)
     ]

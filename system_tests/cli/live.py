@@ -133,6 +133,11 @@ _EXITS = {
     help="Hold the group at v11; after the bounce raise its level and lower it again.",
 )
 @click.option(
+    "--take-back",
+    is_flag=True,
+    help="With --hold-back: bounce back to the old release once the level is lowered.",
+)
+@click.option(
     "--replace-brokers",
     is_flag=True,
     help="In the middle of each bounce, put new brokers in place of all (KIP-1102).",
@@ -229,7 +234,8 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         refuse(conflict)
     check_client(given["client"])
     if given["hold_back"]:
-        plan = replace(plan, promised_versions=(HELD_VERSION,))
+        last = plan.before.latest_version if given["take_back"] else HELD_VERSION
+        plan = replace(plan, promised_versions=(min(last, HELD_VERSION),))
     options = LiveOptions(
         members=given["members"],
         client=given["client"],
@@ -242,6 +248,7 @@ def _prepare(given: dict[str, Any]) -> tuple[LiveOptions, LivePlan]:
         kill=given["kill"],
         garbage=given["garbage"],
         hold_back=given["hold_back"],
+        take_back=given["take_back"],
         replace_brokers=given["replace_brokers"],
         bootstrap_server=given["bootstrap_server"],
         broker=broker,

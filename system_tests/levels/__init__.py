@@ -9,7 +9,8 @@ from system_tests.levels.run import (
     run_levels,
     run_levels_seeds,
 )
-from system_tests.levels.world import LevelsWorld, Seen, What
+from system_tests.levels.seen import Seen, What
+from system_tests.levels.world import LevelsWorld
 
 __all__ = [
     "LevelsOptions",

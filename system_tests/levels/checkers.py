@@ -5,11 +5,12 @@ from typing import Final
 
 from probing import HELD_BACK
 from probing.features import ASSIGNMENT_PROTOCOL, FinalizedLevels
-from system_tests.levels.world import PARTITIONS, Seen, What
+from system_tests.levels.seen import Seen, What
+from system_tests.levels.world import LATER, LATER_FIRST, PARTITIONS
 from system_tests.sim import Broken
 
 _HELD_VERSION: Final = HELD_BACK.level_of(ASSIGNMENT_PROTOCOL)
-_LATEST: Final = {"native": 101, "next": 102}
+_LATEST: Final = {"native": 101, "next": 102, LATER.name: 102}
 _Finding = tuple[int, str]
 
 
@@ -27,7 +28,8 @@ def check_levels(seen: Sequence[Seen]) -> list[Broken]:
 
 
 def _log(seen: Sequence[Seen]) -> dict[int, FinalizedLevels]:
-    return {one.levels.epoch: one.levels for one in seen if one.what is What.UPDATED}
+    changes = (What.UPDATED, What.DEPRECATED)
+    return {one.levels.epoch: one.levels for one in seen if one.what in changes}
 
 
 def _only_finalized(seen: Sequence[Seen]) -> Iterator[_Finding]:
@@ -52,15 +54,38 @@ def _never_back(seen: Sequence[Seen]) -> Iterator[_Finding]:
 
 
 def _newest_wins(seen: Sequence[Seen]) -> Iterator[_Finding]:
-    """After a rebalance everybody goes by the newest levels that anybody brought to it."""
-    brought = -1
+    """After a rebalance everybody goes by the newest levels that were brought to it.
+
+    What one follower alone brings counts if all can go by it, so that nobody waits for one process.
+    """
+    brought, wrote = -1, []
+    releases: dict[str, str] = {}
     for one in seen:
+        if one.what is What.STARTED:
+            releases[one.who] = one.why
         if one.what is What.WROTE:
-            brought = max(brought, one.levels.epoch)
+            wrote.append(one)
+        elif one.what is What.LED:
+            programs = [releases[each.who] for each in wrote]
+            epochs = [each.levels.epoch for each in wrote]
+            brought = max(
+                each.levels.epoch
+                for each in wrote
+                if each.who == one.who
+                or epochs.count(each.levels.epoch) > 1
+                or not any(_lacks(program, each.levels) for program in programs)
+            )
+            wrote = []
         elif one.what is What.FOLLOWED and one.levels.epoch < brought:
             yield one.step, f"{one.who} is at epoch {one.levels.epoch}, {brought} was known"
-        elif one.what not in (What.LED, What.FOLLOWED, What.REJOINED, What.REFUSED):
-            brought = -1
+        elif one.what not in (What.FOLLOWED, What.REJOINED, What.REFUSED):
+            brought, wrote = -1, []
+
+
+def _lacks(program: str, levels: FinalizedLevels) -> bool:
+    level = levels.level_of(ASSIGNMENT_PROTOCOL)
+    first = LATER_FIRST if program == LATER.name else 1
+    return level > 0 and not first <= level <= _LATEST[program]
 
 
 def _capped(seen: Sequence[Seen]) -> Iterator[_Finding]:
@@ -102,6 +127,44 @@ def _all_tasks(seen: Sequence[Seen]) -> Iterator[_Finding]:
             tasks[one.who] = one.tasks
 
 
+def _minimum(seen: Sequence[Seen]) -> Iterator[_Finding]:
+    """The minimum rises once every member supports it only, never falls, and binds operators."""
+    releases: dict[str, str] = {}
+    minimum = 0
+    for one in seen:
+        if one.what is What.STARTED:
+            releases[one.who] = one.why
+        elif one.what in (What.STOPPED, What.REFUSED):
+            releases.pop(one.who, None)
+        elif one.what is What.DEPRECATED:
+            older = sorted(name for name, release in releases.items() if release != LATER.name)
+            if older or one.minimum <= minimum:
+                yield one.step, f"the minimum goes from {minimum} to {one.minimum} above {older}"
+            minimum = one.minimum
+        elif one.what is What.UPDATED and one.levels.level_of(ASSIGNMENT_PROTOCOL) < minimum:
+            yield one.step, f"an update goes below the minimum of {minimum}"
+
+
+def _goes_back(seen: Sequence[Seen]) -> Iterator[_Finding]:
+    """After the level was lowered every member may be bounced to the older program."""
+    group: tuple[str, ...] | None = None
+    tasks: dict[str, tuple[str, ...]] = {}
+    for one in seen:
+        if one.what is What.GOES_BACK:
+            group = one.followers
+        elif one.what is What.LED:
+            tasks = {}
+        elif one.what is What.FOLLOWED:
+            tasks[one.who] = one.tasks
+        elif group is not None and one.what is What.REFUSED:
+            yield one.step, f"{one.who} was refused on the way back: {one.why}"
+        elif group is not None and one.what is What.WENT_BACK:
+            found = sum(map(len, tasks.values()))
+            if one.followers != group or tuple(sorted(tasks)) != group or found != PARTITIONS:
+                yield one.step, f"{found} tasks are run by {sorted(tasks)} of {group}"
+            group = None
+
+
 def _settles(seen: Sequence[Seen]) -> Iterator[_Finding]:
     """Once the brokers know, all go by the last levels, and write as high as they may."""
     end = seen[-1]
@@ -135,6 +198,8 @@ LEVEL_RULES: Final[Mapping[str, Callable[[Sequence[Seen]], Iterator[_Finding]]]]
     "held back until a level is finalized": _held_back,
     "no rejoin for a level": _no_rejoin,
     "every task has one owner": _all_tasks,
+    "a minimum rises when all have it": _minimum,
+    "the older program comes back": _goes_back,
     "all arrive at the last levels": _settles,
 }
 """Name of a rule -> findings as (step, sentence)."""

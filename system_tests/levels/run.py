@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from system_tests.levels.checkers import check_levels
-from system_tests.levels.world import LevelsWorld, Seen
+from system_tests.levels.seen import Seen
+from system_tests.levels.world import LevelsWorld
 from system_tests.sim import Broken, Chunk, judge_seeds
 
 

@@ -7,8 +7,7 @@ like, members forget everything when they are started anew, and any member may c
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -24,21 +23,19 @@ from assignor import (
     assign_group,
     sticky,
 )
+from assignor.levels import generation_support
 from encoding import TopicPartition
-from probing import HELD_BACK, RejoinNow, find_release, member_ranges
+from probing import HELD_BACK, RejoinNow, Release, find_release, member_ranges
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
     PERSISTENT_METADATA,
     UNKNOWN_LEVELS,
-    ControllerView,
-    FeatureUpdate,
     FinalizedLevels,
     NodeSupport,
-    UpdateKind,
-    UpdateRequest,
-    decide_update,
     native_features,
 )
+from system_tests.levels.log import GroupLog
+from system_tests.levels.seen import Seen, What
 from system_tests.sim import Scheduler
 
 PARTITIONS: Final = 6
@@ -46,54 +43,20 @@ BROKERS: Final = 3
 MOST_MEMBERS: Final = 5
 MOST_ROUNDS: Final = 8
 PROTOCOL_LEVELS: Final = (4, 9, 11, 101, 102)
+OLD_LATEST: Final = 101
+"""The highest level of the older program, `native`."""
+LATER_FIRST: Final = 11
+LATER: Final = replace(
+    find_release("next"), name="later", known_versions=(LATER_FIRST,), latest_version=LATER_FIRST
+)
+"""A program after `next` that no longer supports the first levels of the protocol."""
+
 _TOPOLOGY: Final = (
     Topology()
     .add_source("lines", topics=["lines"])
     .add_processor("count", parents=["lines"])
     .add_state_store("counts", processors=["count"])
 )
-
-
-class What(StrEnum):
-    """What can happen."""
-
-    STARTED = "started"
-    STOPPED = "stopped"
-    REFUSED = "refused"
-    WROTE = "wrote"
-    LED = "led"
-    FOLLOWED = "followed"
-    REJOINED = "rejoined"
-    UPDATED = "updated"
-    LEARNED = "learned"
-    STALE = "stale"
-    LOOKED = "looked"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """One thing that happened.
-
-    Attributes:
-        step: of the run, from 1.
-        what: which kind of thing.
-        who: the member, `b0` to `b2` for a broker, or "" for the operator.
-        levels: what the member, broker or operator goes by afterwards.
-        version: that was written.
-        tasks: active tasks that the member follows to.
-        followers: members of the rebalance, for `LED`.
-        why: a sentence of whoever decided.
-    """
-
-    step: int
-    what: What
-    who: str = ""
-    levels: FinalizedLevels = UNKNOWN_LEVELS
-    version: int = 0
-    tasks: tuple[str, ...] = ()
-    followers: tuple[str, ...] = ()
-    why: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,20 +77,21 @@ class LevelsWorld:
 
     Attributes:
         seen: everything, in order.
-        log: every state of the levels that was ever finalized, by epoch.
+        log: every state of the levels that was ever finalized.
         holds_back: the members hold the group back until a level is finalized.
     """
 
     def __init__(self, seed: int, *, steps: int) -> None:
         self.seen: list[Seen] = []
-        self.log: list[FinalizedLevels] = [FinalizedLevels()]
+        self.log = GroupLog()
         self._dice = Scheduler(seed)
         self._step = 0
         self._steps = steps
-        self._brokers = [self.log[0]] * BROKERS
+        self._brokers = [self.log.last] * BROKERS
         self._stale: set[int] = set()
         self._lives: dict[str, _Life] = {}
         self._leader = ""
+        self._led: tuple[NodeSupport, ...] = ()
         self._born = 0
         self._old_share = self._dice.choose((0.05, 0.2, 0.6))
         self.holds_back = self._dice.happens(0.5)
@@ -151,7 +115,7 @@ class LevelsWorld:
                     self._look(name)
         self._rebalance()
         self._rebalance()
-        self._see(What.ENDED, levels=self.log[-1], followers=tuple(sorted(self._lives)))
+        self._see(What.ENDED, levels=self.log.last, followers=tuple(sorted(self._lives)))
 
     # Things that happen
 
@@ -165,7 +129,9 @@ class LevelsWorld:
             lambda: self._stale.discard(draw.delay(0, BROKERS - 1)),
             self._join,
             self._leave,
-            self._restart,
+            lambda: self._restart(draw.choose(sorted(self._lives))),
+            self._take_back,
+            self._deprecate,
             self._rebalance,
             lambda: self._other_leader(draw.choose(sorted(self._lives))),
         ]
@@ -173,30 +139,25 @@ class LevelsWorld:
     def _update(self) -> None:
         """An operator asks for a level; refused ones change nothing."""
         feature = self._dice.choose((ASSIGNMENT_PROTOCOL, ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA))
-        level = self._dice.choose(PROTOCOL_LEVELS if feature == ASSIGNMENT_PROTOCOL else (1, 2))
-        lower = level < self.log[-1].level_of(feature)
-        update = FeatureUpdate(
-            feature=feature,
-            level=level,
-            kind=UpdateKind.SAFE_DOWNGRADE if lower else UpdateKind.UPGRADE,
+        self._ask(
+            feature,
+            self._dice.choose(PROTOCOL_LEVELS if feature == ASSIGNMENT_PROTOCOL else (1, 2)),
         )
-        outcome = decide_update(self._view(), UpdateRequest(updates=(update,)))
-        if outcome.ok and outcome.records:
-            self.log.append(outcome.finalized)
-            self._see(What.UPDATED, levels=outcome.finalized, why=outcome.results[0].why)
 
-    def _view(self) -> ControllerView:
+    def _ask(self, feature: str, level: int) -> None:
+        """Let the operator ask; a refused update changes nothing."""
         nodes = tuple(
             NodeSupport(node_id=name, ranges=member_ranges(life.member.state.all_versions))
             for name, life in sorted(self._lives.items())
         )
         known = max((life.member.state.all_versions for life in self._lives.values()), key=max)
-        return ControllerView(table=native_features(known), finalized=self.log[-1], nodes=nodes)
+        if why := self.log.ask(feature, level, nodes, native_features(known)):
+            self._see(What.UPDATED, levels=self.log.last, why=why)
 
     def _learn(self, broker: int) -> None:
         if broker not in self._stale:
-            self._brokers[broker] = self.log[-1]
-            self._see(What.LEARNED, f"b{broker}", self.log[-1])
+            self._brokers[broker] = self.log.last
+            self._see(What.LEARNED, f"b{broker}", self.log.last)
 
     def _make_stale(self, broker: int) -> None:
         self._stale.add(broker)
@@ -207,6 +168,9 @@ class LevelsWorld:
         life = self._lives[name]
         rejoin = life.member.levels_polled(self._brokers[life.broker], leads=name == self._leader)
         self._see(What.LOOKED, name, self._brokers[life.broker])
+        if name == self._leader and self.log.raise_minimums(self._led):
+            minimum = self.log.minimums.get(ASSIGNMENT_PROTOCOL, 0)
+            self._see(What.DEPRECATED, name, self.log.last, minimum=minimum)
         if rejoin is not None:
             self._rebalance()
 
@@ -220,12 +184,46 @@ class LevelsWorld:
             self._stop(self._dice.choose(sorted(self._lives)), What.STOPPED)
             self._rebalance()
 
-    def _restart(self) -> None:
+    def _restart(self, name: str, release: str = "") -> None:
         """A bounce: the member comes back, perhaps on another release, and has forgotten all."""
-        name = self._dice.choose(sorted(self._lives))
-        self._stop(name, What.STOPPED)
-        self._start(self._release(), name=name)
+        if name in self._lives:  # on the way of several it may have been refused
+            self._stop(name, What.STOPPED)
+            self._start(release or self._release(), name=name)
         self._rebalance()
+
+    def _take_back(self) -> None:
+        """An operator lowers the protocol, waits for the group, and bounces it to the old program.
+
+        Only from a level that the old program lacks. Later the members come up again, one by one.
+        """
+        now = self.log.last.level_of(ASSIGNMENT_PROTOCOL)
+        if now <= OLD_LATEST:
+            return
+        self._ask(ASSIGNMENT_PROTOCOL, self._dice.choose(PROTOCOL_LEVELS[:-1]))
+        if self.log.last.level_of(ASSIGNMENT_PROTOCOL) > OLD_LATEST:
+            return
+        for broker in range(BROKERS):
+            self._stale.discard(broker)
+            self._learn(broker)
+        for _ in range(2):  # those who come in place of the refused look as well
+            for name in sorted(self._lives):
+                if name in self._lives:
+                    self._look(name)
+        self._rebalance()
+        self._see(What.GOES_BACK, levels=self.log.last, followers=tuple(sorted(self._lives)))
+        for name in sorted(self._lives):
+            self._restart(name, "native")
+        self._see(What.WENT_BACK, levels=self.log.last, followers=tuple(sorted(self._lives)))
+        for name in sorted(self._lives):
+            self._restart(name)
+
+    def _deprecate(self) -> None:
+        """The members are bounced to a program that supports the protocol from 11 on only."""
+        if self.log.last.level_of(ASSIGNMENT_PROTOCOL) < LATER_FIRST:
+            return
+        for name in sorted(self._lives):
+            self._restart(name, LATER.name)
+        self._look(self._leader)
 
     def _other_leader(self, name: str) -> None:
         self._leader = name
@@ -241,7 +239,7 @@ class LevelsWorld:
         self._born += 1
         name = name or f"m{self._born}"
         member = StreamsMember(
-            find_release(release),
+            _program(release),
             MemberIdentity(process_id=UUID(int=self._born)),
             subtopologies=_TOPOLOGY.subtopologies("app"),
             levels=HELD_BACK if self.holds_back else UNKNOWN_LEVELS,
@@ -277,7 +275,7 @@ class LevelsWorld:
         state = leader.state
         answer = assign_group(
             LeaderSettings(
-                release=find_release(self._lives[self._leader].release),
+                release=_program(self._lives[self._leader].release),
                 subtopologies=_TOPOLOGY.subtopologies("app"),
                 config=AssignmentConfig(),
                 strategy=sticky,
@@ -287,6 +285,7 @@ class LevelsWorld:
             knowledge=LeaderKnowledge(levels=state.known_levels),
             held_view=leader.view,
         )
+        self._led = generation_support(blobs)
         names = tuple(sorted(self._lives))
         self._see(What.LED, self._leader, state.levels, followers=names)
         told = answer.answers
@@ -328,6 +327,7 @@ class LevelsWorld:
         version: int = 0,
         tasks: tuple[str, ...] = (),
         followers: tuple[str, ...] = (),
+        minimum: int = 0,
         why: str = "",
     ) -> None:
         self.seen.append(
@@ -339,6 +339,11 @@ class LevelsWorld:
                 version=version,
                 tasks=tasks,
                 followers=followers,
+                minimum=minimum,
                 why=why,
             )
         )
+
+
+def _program(name: str) -> Release:
+    return LATER if name == LATER.name else find_release(name)

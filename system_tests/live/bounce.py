@@ -85,6 +85,8 @@ class LiveBounce:
                 if self._options.hold_back:
                     stage, limit_s = self._plan.stages[-1], self._options.settle_timeout_s
                     raise_and_lower(HeldGroup(self._crew, self._settle, world, stage, limit_s))
+                if self._options.take_back:
+                    self._bounce(self._plan.before)
                 verdict = self._finish(first_generation)
             except MemberDiedError as error:
                 failure = str(error)
@@ -220,7 +222,8 @@ class LiveBounce:
                 last_generation=self._last_generation,
                 unsettled=unsettled,
                 version_bound=version_bound(
-                    members=self._options.members, rounds=len(self._plan.stages)
+                    members=self._options.members,
+                    rounds=len(self._plan.stages) + self._options.take_back,
                 ),
                 pause_bound_ms=self._pause_bound_ms(),
                 pause_terms=self._pause_terms(),

@@ -35,6 +35,10 @@ _CONFLICTS: tuple[tuple[Callable[[_Given], bool], str], ...] = (
         "--hold-back needs --to native: JVM releases know no levels",
     ),
     (
+        lambda given: given["take_back"] and not given["hold_back"],
+        "--take-back comes after a level was lowered; add --hold-back",
+    ),
+    (
         lambda given: given["bootstrap_server"] is not None and given["port"] != 0,
         "--port is that of a broker to start; leave it or --bootstrap-server out",
     ),

@@ -67,7 +67,8 @@ class LiveOptions:
 
     `broker` is the release of a real Kafka broker to start, or None for the embedded one; `client`
     is the library that members run on, or "mixed"; `static` members carry a group.instance.id;
-    `hold_back` raises and lowers the group's level after the bounce; `replace_brokers` puts new
+    `hold_back` raises and lowers the group's level after the bounce, and `take_back` bounces the
+    members back to the release that they came from; `replace_brokers` puts new
     brokers on new ports in place of all that run, in the middle of each bounce.
     """
 
@@ -82,6 +83,7 @@ class LiveOptions:
     kill: str | None = None
     garbage: bool = False
     hold_back: bool = False
+    take_back: bool = False
     replace_brokers: bool = False
     bootstrap_server: str | None = None
     broker: str | None = None

@@ -3,6 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from kafka import KafkaConsumer
 
@@ -29,11 +31,14 @@ class LevelMember:
         topic, group: what it reads, as whom.
         release: which it emulates.
         levels: level of `FEATURE` -> levels of the group.
+        settings: of the assignor, in place of those here.
 
     Attributes:
         assignor, consumer: its own.
         seen: what its assignor observed.
-        looks: how often it has looked for levels.
+        levels_written: (version, level of the protocol that it went by, 0 for none) of each of its
+            subscriptions.
+        looked_at: when it looked for levels, in seconds of the monotonic clock.
         error: why it stopped, or None.
     """
 
@@ -46,19 +51,21 @@ class LevelMember:
         group: str = "app",
         release: str = "native",
         levels: Mapping[int, Mapping[str, int]] = LEVELS,
+        settings: Mapping[str, Any] = MappingProxyType({"level_poll_s": 0.5}),
     ) -> None:
         self.seen: list[Observation] = []
-        self.looks = 0
+        self.levels_written: list[tuple[int, int]] = []
+        self.looked_at: list[float] = []
         self._source = ClusterFeature(servers[node], FEATURE, levels)
         self.error: str | None = None
         self.assignor = StreamsAssignor(
             Topology().add_source("words", topics=[topic]).add_processor("n", parents=["words"]),
             application_id=group,
             release=release,
-            observer=self.seen.append,
+            observer=self._observe,
             internal_topics=None,
             level_source=self._look,
-            level_poll_s=0.5,
+            **settings,
         )
         self.consumer = KafkaConsumer(
             topic,
@@ -80,9 +87,20 @@ class LevelMember:
         except MemberStopped as error:
             self.error = str(error)
 
+    def _observe(self, event: Observation) -> None:
+        self.seen.append(event)
+        if isinstance(event, SubscriptionWritten):
+            level = self.assignor.levels.level_of(ASSIGNMENT_PROTOCOL)
+            self.levels_written.append((event.version, level))
+
     def _look(self) -> FinalizedLevels:
-        self.looks += 1
+        self.looked_at.append(time.monotonic())
         return self._source()
+
+    @property
+    def looks(self) -> int:
+        """How often it has looked for levels."""
+        return len(self.looked_at)
 
     @property
     def epoch(self) -> int:

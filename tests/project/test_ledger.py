@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.ledger import WORLDS, proved_worlds, read_marks, read_rows
+from tests.ledger import ROOT, WORLDS, proved_worlds, read_deviations, read_marks, read_rows
 
 
 def test_row_ids_are_unique_and_worlds_are_known():
@@ -23,3 +23,12 @@ def test_a_row_is_done_exactly_when_every_world_has_a_marked_test():
     rows = read_rows()
     proved = {row.id for row in rows if proved_worlds(row, marks) == row.where}
     assert {row.id for row in rows if row.state == "done"} == proved
+
+
+def test_every_deviation_names_rows_and_is_printed_with_its_reason():
+    rows = {row.id for row in read_rows()}
+    page = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
+    for one in read_deviations():
+        assert one.rows
+        assert set(one.rows) <= rows
+        assert f"| {one.text} | {one.here} | {one.reason} |" in page

@@ -1,7 +1,7 @@
 """Questions to live clusters by kafka-python: groups, offsets, feature levels, level topics."""
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized, Target, open_admin
-from assignor.adapters.admin.features import read_features, update_features
+from assignor.adapters.admin.features import read_all_features, read_features, update_features
 from assignor.adapters.admin.groups import cluster_facts, describe_group, list_groups
 from assignor.adapters.admin.inspect import look_at_all_groups, look_at_group
 from assignor.adapters.admin.level_sources import ClusterFeature, GroupLevels
@@ -25,6 +25,7 @@ __all__ = [
     "look_at_group",
     "open_admin",
     "parse_servers",
+    "read_all_features",
     "read_features",
     "read_properties",
     "update_features",

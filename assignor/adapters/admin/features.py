@@ -6,7 +6,7 @@ as they are. What a broker answers becomes values of `probing.features`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import (
@@ -17,10 +17,12 @@ from kafka.errors import (
     for_code,
 )
 from kafka.protocol.admin import DescribeQuorumRequest, UpdateFeaturesRequest
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataResponse
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
-from assignor.adapters.admin.client import Admin, BrokerError
+from assignor.adapters.admin.client import Admin, Ask, BrokerError
 from probing.features import (
+    FIRST_EPOCH,
+    UNKNOWN_LEVELS,
     FeatureUpdate,
     FinalizedLevels,
     LevelRange,
@@ -28,9 +30,14 @@ from probing.features import (
     advertised_range,
 )
 
+_Told = TypeVar("_Told")
 _METADATA_TOPIC: Final = "__cluster_metadata"
 _FEATURES_SINCE: Final = 3
 _DRY_RUN_SINCE: Final = 1
+_NO_DRY_RUN: Final = (
+    "the brokers know no dry run (UpdateFeatures version 0; Kafka 3.3 brought it), so nothing was"
+    " sent; compare the level with `assignor features describe`"
+)
 _SOFTWARE: Final = "streams-rebalance"
 
 
@@ -41,7 +48,8 @@ class ToldFeatures:
     Attributes:
         node: who, for people: `broker 1 at 127.0.0.1:9092`.
         supported: range by feature, of that node.
-        finalized: levels of the cluster as that node knows them, with their epoch.
+        finalized: levels of the cluster as that node knows them, with their epoch; none without an
+            epoch of 0 or more (KIP-778).
     """
 
     node: str
@@ -86,18 +94,45 @@ def read_features(
             node_id = manager.least_loaded_node() if broker is None else await _live(client, broker)
         if node_id is None:
             raise NodeNotReadyError("no node is connected")
-        request = ApiVersionsRequest(
-            client_software_name=_SOFTWARE, client_software_version="0", min_version=_FEATURES_SINCE
-        )
-        try:
-            response = await manager.send(request, node_id=node_id)
-        except IllegalSaslStateError as error:
-            where = _spelled(manager.cluster.broker_metadata(node_id))
-            raise BrokerError(f"{where} is not secured as the brokers are; ask a broker") from error
-        if response.error_code:
-            raise for_code(response.error_code)
-        return _told(_spelled(manager.cluster.broker_metadata(node_id)), response)
+        return await _ask_node(client, node_id)
 
+    return _asked(admin, ask)
+
+
+def read_all_features(admin: Admin) -> tuple[ToldFeatures, ...]:
+    """Ask every live broker for what it supports and what is finalized, by node id.
+
+    Raises:
+        BrokerError, NotAuthorized: as of `read_features`; one broker does not answer in time.
+    """
+
+    async def ask(client: KafkaAdminClient) -> tuple[ToldFeatures, ...]:
+        manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+        response = await manager.send(MetadataRequest(topics=[]))
+        nodes = sorted(broker.node_id for broker in response.brokers)
+        return tuple([await _ask_node(client, node) for node in nodes])
+
+    return _asked(admin, ask)
+
+
+async def _ask_node(client: KafkaAdminClient, node_id: Any) -> ToldFeatures:
+    """Ask one node."""
+    manager = client._manager  # noqa: SLF001 the client's own methods have no deadline
+    request = ApiVersionsRequest(
+        client_software_name=_SOFTWARE, client_software_version="0", min_version=_FEATURES_SINCE
+    )
+    try:
+        response = await manager.send(request, node_id=node_id)
+    except IllegalSaslStateError as error:
+        where = _spelled(manager.cluster.broker_metadata(node_id))
+        raise BrokerError(f"{where} is not secured as the brokers are; ask a broker") from error
+    if response.error_code:
+        raise for_code(response.error_code)
+    return _told(_spelled(manager.cluster.broker_metadata(node_id)), response)
+
+
+def _asked(admin: Admin, ask: Ask[_Told]) -> _Told:
+    """Ask, and say what an answer without levels means."""
     try:
         return admin.ask("tell its feature levels", ask)
     except BrokerError as error:
@@ -117,7 +152,8 @@ def update_features(
         dry_run: let it say what would come of it, and do nothing.
 
     Returns:
-        One answer a feature, in the order of the updates.
+        One answer a feature, in the order of the updates. A dry run on brokers whose UpdateFeatures
+        knows none (version 0, before Kafka 3.3) is refused for each, and no update is sent.
 
     Raises:
         NotAuthorized: the user may not alter the cluster.
@@ -145,7 +181,15 @@ def update_features(
         )
         return _answers(updates, response)
 
-    return admin.ask("alter the cluster's feature levels", ask)
+    try:
+        return admin.ask("alter the cluster's feature levels", ask)
+    except BrokerError as error:
+        if dry_run and isinstance(error.__cause__, IncompatibleBrokerVersion):
+            return tuple(
+                UpdateAnswer(feature=update.feature, error="UNSUPPORTED_VERSION", why=_NO_DRY_RUN)
+                for update in updates
+            )
+        raise
 
 
 def _answers(updates: Sequence[FeatureUpdate], response: Any) -> tuple[UpdateAnswer, ...]:
@@ -235,15 +279,16 @@ def _told(node: str, response: Any) -> ToldFeatures:
         for row in response.supported_features or []
     }
     epoch = response.finalized_features_epoch
+    finalized = UNKNOWN_LEVELS
+    if epoch is not None and epoch >= FIRST_EPOCH:
+        levels = {
+            row.name: row.max_version_level
+            for row in response.finalized_features or []
+            if row.max_version_level > 0
+        }
+        finalized = FinalizedLevels(levels=levels, epoch=epoch)
     return ToldFeatures(
         node=node,
         supported={name: found for name, found in sorted(ranges.items()) if found is not None},
-        finalized=FinalizedLevels(
-            levels={
-                row.name: row.max_version_level
-                for row in response.finalized_features or []
-                if row.max_version_level > 0
-            },
-            epoch=-1 if epoch is None else epoch,
-        ),
+        finalized=finalized,
     )

@@ -3,14 +3,14 @@
 Each look opens a client and closes it again; a member looks once a minute.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from assignor.adapters.admin.client import Target, open_admin
 from assignor.adapters.admin.features import read_features
 from assignor.adapters.admin.level_topic import FeatureTopic
-from probing.features import FinalizedLevels
+from probing.features import FinalizedLevels, NodeSupport
 
 _NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
@@ -45,6 +45,19 @@ class GroupLevels:
         """
         with open_admin(self._target) as admin:
             return FeatureTopic(admin, self._group).look().state.levels
+
+    def raise_minimums(self, members: Sequence[NodeSupport]) -> None:
+        """Raise each minimum that all members have come to; for the group's leader.
+
+        Args:
+            members: every member of the group, with what it supports.
+
+        Raises:
+            BrokerError, NotAuthorized: the cluster does not answer, or not to this user.
+            StoreError: a later release wrote the log, or an operator changed it at the same time.
+        """
+        with open_admin(self._target) as admin:
+            FeatureTopic(admin, self._group).raise_minimums(members)
 
 
 class ClusterFeature:

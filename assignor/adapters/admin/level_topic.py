@@ -5,7 +5,7 @@ a change is acknowledged when all replicas have it and it was read again.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 from uuid import uuid4
@@ -22,6 +22,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from assignor.adapters.admin.client import Admin, BrokerError, NotAuthorized
 from assignor.levels.log import (
+    NO_MINIMUMS,
     TOPIC_SETTINGS,
     Note,
     TopicChange,
@@ -29,10 +30,11 @@ from assignor.levels.log import (
     TopicView,
     change_record,
     check_counted,
+    leader_note,
     read_topic,
     topic_name,
 )
-from probing.features import LevelRange
+from probing.features import LevelRange, NodeSupport, raised_minimums
 
 _READ_MS: Final = 200
 _UNKNOWN_TOPIC: Final = 3
@@ -71,6 +73,8 @@ class FeatureTopic:
         levels: Mapping[str, int],
         note: Note,
         members: Mapping[str, Mapping[str, LevelRange]],
+        *,
+        minimums: Mapping[str, int] = NO_MINIMUMS,
     ) -> TopicChange:
         """Write a change that was decided on a view; it counts when this returns.
 
@@ -78,7 +82,9 @@ class FeatureTopic:
             BrokerError, NotAuthorized: as of `look`; whether it counts is told by another look.
             StoreError: an unknown level, or somebody else was first.
         """
-        change = change_record(view, levels, note, nonce=uuid4().hex, members=members)
+        change = change_record(
+            view, levels, note, nonce=uuid4().hex, members=members, minimums=minimums
+        )
         if not self._exists():
             self._create()
         try:
@@ -89,6 +95,22 @@ class FeatureTopic:
         except KafkaError as error:
             raise self._failure(error, "write") from error
         return change
+
+    def raise_minimums(self, nodes: Sequence[NodeSupport]) -> Mapping[str, int]:
+        """Raise each minimum that all members of the group have come to (KIP-584); which rose.
+
+        Args:
+            nodes: every member, with what it supports.
+
+        Raises:
+            BrokerError, NotAuthorized, StoreError: as of `change`.
+        """
+        view = self.look()
+        minimums = raised_minimums(view.state.levels, view.state.minimums, nodes)
+        if minimums:
+            members = {str(node.node_id): node.ranges for node in nodes}
+            self.change(view, {}, leader_note(minimums), members, minimums=minimums)
+        return minimums
 
     def _records(self) -> list[TopicRecord]:
         consumer = KafkaConsumer(

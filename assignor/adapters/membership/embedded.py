@@ -26,7 +26,7 @@ from assignor.embedding import (
     partition_for_key,
 )
 from assignor.errors import MemberRefused
-from assignor.levels import DEFAULT_EVERY_S, LevelSource, LevelWatch
+from assignor.levels import DEFAULT_EVERY_S, LevelSource, LevelWatch, generation_support
 from assignor.logs import line_logger
 from assignor.placement import Strategy
 from assignor.rebalance import (
@@ -234,6 +234,8 @@ class EmbeddedAssignor(SharedAssignor):
     def _join(self) -> bytes:
         self._watch.join()
         self._is_outdated = self._leads = False
+        if self._levels is not None:
+            self._levels.leads(())
         self._take_levels()
         subscription = super()._join()
         refusal = self._member.state.refusal
@@ -265,6 +267,8 @@ class EmbeddedAssignor(SharedAssignor):
         self._leads = True
         self._take_levels()
         answers = super()._decide(cluster, group)
+        if self._levels is not None:
+            self._levels.leads(generation_support(group))
         self._watch.led()
         return answers
 

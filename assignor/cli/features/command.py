@@ -28,6 +28,8 @@ from assignor.cli.features.text import (
     described_json,
     described_text,
     lowering_question,
+    needs_json,
+    needs_text,
     told_json,
     told_sentence,
 )
@@ -36,7 +38,15 @@ from assignor.cli.toolkit.connect import NO_BROKER, connected, target_of
 from assignor.cli.toolkit.exit_status import BadInput, say, warn
 from assignor.cli.toolkit.text import SENTENCE_LIMIT, print_line
 from assignor.errors import ConfigError
-from assignor.levels import Described, Told, disabling, lower_all, named_updates, raise_all
+from assignor.levels import (
+    Described,
+    Told,
+    disabling,
+    lower_all,
+    named_updates,
+    needs_below,
+    raise_all,
+)
 from assignor.stores import StoreError
 from encoding import shown
 from probing.features import FeatureUpdate, UpdateKind
@@ -200,6 +210,44 @@ def upgrade_all(*, release: str | None, **rest: Any) -> None:
 def downgrade_all(*, release: str | None, unsafe: bool, **rest: Any) -> None:
     """Entry point of the subcommand."""
     _change(lambda described: lower_all(described, release, _down(unsafe)), **rest)
+
+
+@features.command(
+    "still-needed",
+    help="Say who still needs levels below a minimum that is planned, and change nothing.\n\nAsk"
+    " before a program is deployed that no longer supports old levels: each member of a group,"
+    " or each broker of a cluster, is named that supports no level from the given one on or"
+    " writes an older version now, and so is a finalized level below.",
+    short_help="Say who still needs levels below a minimum that is planned.",
+    examples=f"""
+PROGRAM features still-needed {_PLACES} --metadata 3.9
+PROGRAM features still-needed {_PLACES} --group orders \\
+    --feature assignment.protocol=11
+""",
+    exits=_EXITS | {0: "nobody needs them", 1: "somebody does"},
+)
+@level_options
+@place_options
+def still_needed(*, metadata: str | None, named: Sequence[str], form: str, **where: Any) -> None:
+    """Entry point of the subcommand."""
+    with _place(**where) as place:
+        survey = place.survey()
+    try:
+        asked = named_updates(
+            survey.described, metadata=metadata, features=named, kind=UpdateKind.UPGRADE
+        )
+    except ConfigError as error:
+        raise BadInput(str(error)) from None
+    needs = {one.feature: needs_below(survey, one.feature, one.level) for one in asked}
+    for said in survey.described.notes:
+        warn(said)
+    minimums = {one.feature: one.level for one in asked}
+    if form == "json":
+        click.echo(json.dumps(needs_json(survey, minimums, needs)))
+    else:
+        needs_text(survey, minimums, needs)
+    if any(needs.values()):
+        raise _Refused
 
 
 def _down(unsafe: bool) -> UpdateKind:  # noqa: FBT001 one flag, named by its parameter

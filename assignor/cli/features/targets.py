@@ -4,14 +4,22 @@ import getpass
 import socket
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
 from assignor.cli.toolkit.connect import ConnectFailure, NotAllowed
-from assignor.levels import Described, Told, members_support, supported_by_all
-from assignor.levels.log import FeatureLog, Note, look_at_log, opened_log, supported_here
+from assignor.levels import (
+    Described,
+    Survey,
+    Told,
+    members_support,
+    supported_by_all,
+    written_versions,
+)
+from assignor.levels.log import FeatureLog, LogState, Note, look_at_log, opened_log, supported_here
 from assignor.stores import FolderDisk, StoreError
 from probing.features import (
     ASSIGNMENT_PROTOCOL,
@@ -20,12 +28,12 @@ from probing.features import (
     PERSISTENT_METADATA,
     ControllerView,
     FeatureUpdate,
-    FinalizedLevels,
     NodeSupport,
     Role,
     UpdateOutcome,
     UpdateRequest,
     decide_update,
+    newest_levels,
 )
 from probing.persisted_formats import (
     PersistedNumbers,
@@ -43,6 +51,10 @@ class Place(Protocol):
 
     def describe(self) -> Described:
         """Say what is agreed and what is supported."""
+        ...
+
+    def survey(self) -> Survey:
+        """Ask each member or broker what it supports."""
         ...
 
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
@@ -77,6 +89,23 @@ class ClusterPlace:
             supported=told.supported,
             finalized=told.finalized,
         )
+
+    def survey(self) -> Survey:
+        """Ask every broker."""
+        from assignor.adapters.admin import read_all_features  # noqa: PLC0415 as above
+
+        told = read_all_features(self._admin)
+        nodes = tuple(
+            NodeSupport(node_id=one.node.removeprefix("broker "), ranges=one.supported)
+            for one in told
+        )
+        described = Described(
+            source=f"the cluster of {len(told)} brokers",
+            table=KAFKA_FEATURES,
+            supported=supported_by_all(nodes),
+            finalized=newest_levels(one.finalized for one in told),
+        )
+        return Survey(described=described, nodes=nodes)
 
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
         """Ask the controller."""
@@ -121,14 +150,23 @@ class GroupPlace:
             table=NATIVE_FEATURES,
             supported=supported_by_all(nodes),
             finalized=view.state.levels,
+            minimums=view.state.minimums,
             notes=(*notes, *view.warnings),
         )
+
+    def survey(self) -> Survey:
+        """Ask the group's coordinator for what each member wrote."""
+        from assignor.adapters.admin import describe_group  # noqa: PLC0415 as above
+
+        members = describe_group(self._admin, self._group).members
+        nodes, _ = members_support(members)
+        return Survey(described=self.describe(), nodes=nodes, versions=written_versions(members))
 
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
         """Decide here, by the rules of a controller, and write the topic."""
         nodes, _ = self._nodes()
         view = self._topic.look()
-        outcome = _decide(view.state.levels, nodes, updates, dry_run=dry_run)
+        outcome = _decide(view.state, nodes, updates, dry_run=dry_run)
         dropped: tuple[str, ...] = ()
         if outcome.records:
             levels = {record.feature: record.level for record in outcome.records}
@@ -160,13 +198,23 @@ class FolderPlace:
             table=NATIVE_FEATURES,
             supported=supported_by_all(_registered(log)),
             finalized=log.state.levels,
+            minimums=log.state.minimums,
             notes=log.warnings,
         )
+
+    def survey(self) -> Survey:
+        """Read what the registered members support; none are known below level 2 of the log."""
+        state = look_at_log(FolderDisk(self._folder)).state
+        described = self.describe()
+        if not state.ranges_by_member:
+            said = f"{described.source} knows no members now: nobody was asked"
+            described = replace(described, notes=(*described.notes, said))
+        return Survey(described=described, nodes=_members(state))
 
     def update(self, updates: Sequence[FeatureUpdate], *, dry_run: bool) -> tuple[Told, ...]:
         """Decide here and write the log."""
         with opened_log(self._folder) as log:
-            outcome = _decide(log.state.levels, _registered(log), updates, dry_run=dry_run)
+            outcome = _decide(log.state, _registered(log), updates, dry_run=dry_run)
             dropped: tuple[str, ...] = ()
             if outcome.records:
                 levels = {record.feature: record.level for record in outcome.records}
@@ -201,22 +249,30 @@ def closing_note(described: Described, updates: Sequence[FeatureUpdate]) -> str:
 
 def _registered(log: FeatureLog) -> tuple[NodeSupport, ...]:
     """The members that the log remembers, and this program, which is to read it afterwards."""
-    members = tuple(
-        NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges)
-        for name, ranges in sorted(log.state.ranges_by_member.items())
-    )
     here = NodeSupport(node_id="this program", role=Role.MEMBER, ranges=supported_here())
-    return (*members, here)
+    return (*_members(log.state), here)
+
+
+def _members(state: LogState) -> tuple[NodeSupport, ...]:
+    return tuple(
+        NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges)
+        for name, ranges in sorted(state.ranges_by_member.items())
+    )
 
 
 def _decide(
-    levels: FinalizedLevels,
+    state: LogState,
     nodes: Sequence[NodeSupport],
     updates: Sequence[FeatureUpdate],
     *,
     dry_run: bool,
 ) -> UpdateOutcome:
-    view = ControllerView(table=NATIVE_FEATURES, finalized=levels, nodes=tuple(nodes))
+    view = ControllerView(
+        table=NATIVE_FEATURES,
+        finalized=state.levels,
+        nodes=tuple(nodes),
+        floors=state.minimums,
+    )
     return decide_update(view, UpdateRequest(updates=tuple(updates), validate_only=dry_run))
 
 

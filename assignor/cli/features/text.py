@@ -1,11 +1,11 @@
 """How feature levels are told: tables and sentences for people, objects for programs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assignor.cli.toolkit.exit_status import warn
 from assignor.cli.toolkit.text import print_line, print_table
-from assignor.levels import Described, Told, level_text, lossy_text
+from assignor.levels import Described, Need, Survey, Told, level_text, lossy_text
 from probing.features import FeatureTable
 
 _HEAD = ("feature", "supported", "finalized")
@@ -22,7 +22,10 @@ def described_text(described: Described) -> None:
             ends = (level_text(described.table, name, level) for level in (low, found.max))
             supported = " to ".join(ends)
         level = described.finalized.level_of(name)
-        rows.append((name, supported, level_text(described.table, name, level) if level else "-"))
+        finalized = level_text(described.table, name, level) if level else "-"
+        if (minimum := described.minimums.get(name, 0)) > 0:
+            finalized += f", not below {level_text(described.table, name, minimum)}"
+        rows.append((name, supported, finalized))
     print_table(_HEAD, rows)
     epoch = described.finalized.epoch
     known = "no epoch known" if epoch < 0 else f"epoch {epoch}"
@@ -42,6 +45,7 @@ def described_json(described: Described) -> dict[str, Any]:
             if found is None
             else {"min": found.advertised[0], "max": found.advertised[1]},
             "finalized": level or None,
+            "finalized_min": described.minimums.get(name),
             "finalized_name": described.table.level_name(name, level) if level else None,
         }
     epoch = described.finalized.epoch
@@ -50,6 +54,38 @@ def described_json(described: Described) -> dict[str, Any]:
         "epoch": None if epoch < 0 else epoch,
         "features": features,
         "warnings": list(described.notes),
+    }
+
+
+def needs_text(
+    survey: Survey, minimums: Mapping[str, int], needs: Mapping[str, Sequence[Need]]
+) -> None:
+    """Print who still needs levels below each planned minimum."""
+    for feature, minimum in minimums.items():
+        said = level_text(survey.described.table, feature, minimum)
+        for need in needs[feature]:
+            print_line(f"{need.who} {need.why}")
+        if needs[feature]:
+            print_line(f"levels of {feature} below {said} are still needed")
+        else:
+            asked = survey.described.source
+            print_line(f"nobody needs levels of {feature} below {said}, told by {asked}")
+
+
+def needs_json(
+    survey: Survey, minimums: Mapping[str, int], needs: Mapping[str, Sequence[Need]]
+) -> dict[str, Any]:
+    """Return who still needs levels below each planned minimum as an object."""
+    return {
+        "source": survey.described.source,
+        "features": {
+            feature: {
+                "minimum": minimum,
+                "needed_by": [{"who": need.who, "why": need.why} for need in needs[feature]],
+            }
+            for feature, minimum in minimums.items()
+        },
+        "warnings": list(survey.described.notes),
     }
 
 

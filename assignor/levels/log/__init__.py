@@ -9,7 +9,7 @@ from assignor.levels.log.directory import (
     opened_log,
     read_format,
 )
-from assignor.levels.log.records import LogState, Note, supported_here
+from assignor.levels.log.records import NO_MINIMUMS, LogState, Note, leader_note, supported_here
 from assignor.levels.log.topic import (
     TOPIC_SETTINGS,
     TopicChange,
@@ -22,6 +22,7 @@ from assignor.levels.log.topic import (
 )
 
 __all__ = [
+    "NO_MINIMUMS",
     "TOPIC_SETTINGS",
     "Committed",
     "FeatureLog",
@@ -34,6 +35,7 @@ __all__ = [
     "change_record",
     "check_counted",
     "format_log",
+    "leader_note",
     "look_at_log",
     "opened_log",
     "read_format",

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from assignor.levels.log.frames import frame, read_segment
 from assignor.levels.log.records import (
     BATCH_LIMIT,
+    NO_MINIMUMS,
     LogBatch,
     LogState,
     Note,
@@ -165,8 +166,14 @@ class FeatureLog:
         if not is_reader:
             self._tidy(mended)
 
-    def change(self, levels: Mapping[str, int], note: Note) -> Committed:
-        """Finalize levels; 0 takes a feature out. All of them, or none.
+    def change(
+        self,
+        levels: Mapping[str, int],
+        note: Note,
+        *,
+        minimums: Mapping[str, int] = NO_MINIMUMS,
+    ) -> Committed:
+        """Finalize levels; 0 takes a feature out. Raise minimums. All of them, or none.
 
         Raises:
             StoreError: a level is unknown, or the disk refused; then open the log again to learn
@@ -174,7 +181,7 @@ class FeatureLog:
         """
         check_levels({name: level for name, level in levels.items() if level > 0})
         before = self.state
-        batch = level_change(before, levels, note)
+        batch = level_change(before, levels, note, minimums=minimums)
         after = replay(before, batch)
         dropped = dropped_below(before, after.persistent_version)
         self._write_snapshot()

@@ -6,8 +6,10 @@ batch is written is the finalized level of `persistent.metadata.version` (KIP-38
 drops what the lower one does not know (KIP-778); `dropped_below` says what that is.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgpack
@@ -24,6 +26,7 @@ from probing.features import (
 )
 from probing.persisted_formats import Store, format_to_write, formats_to_read
 
+NO_MINIMUMS: Mapping[str, int] = MappingProxyType({})
 BATCH_LIMIT: Final = 1 << 20
 """Bytes of one batch, as much as a broker takes in one record."""
 
@@ -51,9 +54,11 @@ class LogState:
         ranges_by_member: what each member supports, as it said when it last registered; members
             are remembered from `persistent.metadata.version` 2 on.
         note: of the last change.
+        minimums: lowest level that is not deprecated, by feature; it never falls (KIP-584).
     """
 
     levels: FinalizedLevels = field(default_factory=FinalizedLevels)
+    minimums: Mapping[str, int] = field(default_factory=dict)
     ranges_by_member: Mapping[str, Mapping[str, LevelRange]] = field(default_factory=dict)
     note: Note = field(default_factory=Note)
 
@@ -83,21 +88,41 @@ class LogBatch:
         levels: level by feature; 0 takes a feature out.
         members: what members support; None takes one out.
         note: who, when and why.
+        minimums: lowest level that is not deprecated, by feature; readers that do not know minimums
+            skip them.
     """
 
     epoch: int
     is_snapshot: bool = False
+    minimums: Mapping[str, int] = field(default_factory=dict)
     levels: Mapping[str, int] = field(default_factory=dict)
     members: Mapping[str, Mapping[str, LevelRange] | None] = field(default_factory=dict)
     note: Note = field(default_factory=Note)
 
 
-def level_change(state: LogState, levels: Mapping[str, int], note: Note) -> LogBatch:
-    """Return the batch that finalizes levels; the epoch is the next one (KIP-584)."""
+def level_change(
+    state: LogState,
+    levels: Mapping[str, int],
+    note: Note,
+    *,
+    minimums: Mapping[str, int] = NO_MINIMUMS,
+) -> LogBatch:
+    """Return the batch that finalizes levels, or raises minimums; the epoch is the next one."""
     return LogBatch(
         epoch=max(state.levels.epoch, FIRST_EPOCH) + 1,
         levels=dict(sorted(levels.items())),
+        minimums=dict(sorted(minimums.items())),
         note=note,
+    )
+
+
+def leader_note(minimums: Mapping[str, int]) -> Note:
+    """Return the note of a change that a group's leader makes by itself."""
+    listed = ", ".join(f"{name} from {level} on" for name, level in sorted(minimums.items()))
+    return Note(
+        at_ms=time.time_ns() // 1_000_000,
+        who="the group's leader",
+        why=f"every member supports {listed} only",
     )
 
 
@@ -115,10 +140,14 @@ def registration(
 
 def replay(state: LogState, batch: LogBatch) -> LogState:
     """Return the state after a batch; what its level does not know is gone."""
+    both = sorted({*state.minimums, *batch.minimums})
+    minimums = {
+        name: max(state.minimums.get(name, 0), batch.minimums.get(name, 0)) for name in both
+    }
     if batch.is_snapshot:
         levels = FinalizedLevels(levels=dict(sorted(batch.levels.items())), epoch=batch.epoch)
         members = {name: ranges for name, ranges in batch.members.items() if ranges is not None}
-        return LogState(levels=levels, ranges_by_member=members, note=batch.note)
+        return LogState(levels=levels, minimums=minimums, ranges_by_member=members, note=batch.note)
     merged = {**state.levels.levels, **batch.levels}
     kept = {name: level for name, level in sorted(merged.items()) if level > 0}
     members = {
@@ -128,8 +157,9 @@ def replay(state: LogState, batch: LogBatch) -> LogState:
     }
     after = LogState(
         levels=FinalizedLevels(levels=kept, epoch=batch.epoch),
+        minimums=minimums,
         ranges_by_member=members,
-        note=batch.note if batch.levels else state.note,
+        note=batch.note if batch.levels or batch.minimums else state.note,
     )
     return after if after.knows_members else replace(after, ranges_by_member={})
 
@@ -152,6 +182,7 @@ def snapshot(state: LogState) -> LogBatch:
     return LogBatch(
         epoch=state.levels.epoch,
         is_snapshot=True,
+        minimums=state.minimums,
         levels=state.levels.levels,
         members=state.ranges_by_member,
         note=state.note,
@@ -171,6 +202,8 @@ def encode_batch(batch: LogBatch, *, log_format: int) -> bytes:
         "snapshot": batch.is_snapshot,
         "levels": [[feature, level] for feature, level in sorted(batch.levels.items())],
     }
+    if batch.minimums:
+        fields["minimums"] = [[feature, level] for feature, level in sorted(batch.minimums.items())]
     if log_format >= _NOTES_SINCE:
         fields["note"] = [batch.note.at_ms, batch.note.who, batch.note.why]
     if log_format >= _MEMBERS_SINCE:
@@ -213,6 +246,10 @@ def decode_batch(data: bytes, *, name: str) -> LogBatch:
             levels={
                 text(feature): whole_number(level, what=feature)
                 for feature, level in fields["levels"]
+            },
+            minimums={
+                text(feature): whole_number(level, what=feature)
+                for feature, level in fields.get("minimums", ())
             },
             members={text(member): _ranges_in(rows) for member, rows in fields.get("members", ())},
             note=Note(

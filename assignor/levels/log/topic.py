@@ -15,6 +15,7 @@ from typing import Final
 import msgpack
 
 from assignor.levels.log.records import (
+    NO_MINIMUMS,
     LogState,
     Note,
     check_levels,
@@ -137,6 +138,7 @@ def change_record(
     *,
     nonce: str,
     members: Mapping[str, Mapping[str, LevelRange]],
+    minimums: Mapping[str, int] = NO_MINIMUMS,
 ) -> TopicChange:
     """Return the record that changes levels.
 
@@ -146,12 +148,13 @@ def change_record(
         note: who, when, why.
         nonce: random; tells this record from another operator's.
         members: what each member supports now, remembered where the level knows members.
+        minimums: that rise, by feature (KIP-584).
 
     Raises:
         StoreError: a level is unknown, or the record is too large.
     """
     check_levels({name: level for name, level in levels.items() if level > 0})
-    after = replay(view.state, level_change(view.state, levels, note))
+    after = replay(view.state, level_change(view.state, levels, note, minimums=minimums))
     dropped = dropped_below(view.state, after.persistent_version)
     if after.knows_members:
         after = replace(after, ranges_by_member=dict(sorted(members.items())))

@@ -18,7 +18,7 @@ _LOWER = (UpdateKind.UPGRADE, UpdateKind.SAFE_DOWNGRADE)
 
 async def api_versions(call: Call) -> Any:
     """ApiVersions v0 to v4; features from v3 on."""
-    response = api_versions_response()
+    response = api_versions_response(newest=call.cluster.config.newest_versions)
     if call.version < _FEATURES_SINCE:
         return response
     features = call.cluster.features

@@ -22,6 +22,7 @@ from probing.features import (
     UpdateRequest,
     decide_join,
     decide_update,
+    raised_minimums,
 )
 from system_tests.cluster.machines.replica import FloorRecord
 
@@ -305,11 +306,5 @@ def deprecated_minimums(state: ControllerState) -> tuple[FloorRecord, ...]:
         return ()
     if any(voter not in state.registrations for voter in state.quorum):
         return ()
-    found = []
-    for feature, level in sorted(state.finalized.levels.items()):
-        ranges = [node.ranges[feature] for node in nodes if feature in node.ranges]
-        lowest = min((found.min for found in ranges), default=0)
-        is_everywhere = len(ranges) == len(nodes)
-        if is_everywhere and state.floors.get(feature, 1) < lowest <= level:
-            found.append(FloorRecord(feature=feature, level=lowest))
-    return tuple(found)
+    raised = raised_minimums(state.finalized, state.floors, nodes)
+    return tuple(FloorRecord(feature=name, level=level) for name, level in raised.items())

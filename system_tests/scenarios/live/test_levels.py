@@ -1,6 +1,7 @@
 """Finalized levels on real clients: held back, raised, taken back, never by a stale broker."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,63 @@ def epochs(members):
 
 def settled(members):
     return sorted(task for one in members for task in one.tasks) == ["0_0", "0_1", "0_2", "0_3"]
+
+
+@pytest.mark.kip("778-13", "loop")
+def test_no_member_writes_above_the_level_that_it_goes_by(broker, member):
+    """The leader comes down in the very subscription that begins the rebalance for the level."""
+    group = [member(0), member(0)]
+    finalize(broker.bootstrap_servers, 2)
+    until(lambda: settled(group) and epochs(group) == [1, 1], lambda: epochs(group))
+    group.append(member(0))
+    until(
+        lambda: settled(group) and [one.written[-1] for one in group[:2]] == [101, 101],
+        lambda: [one.written for one in group],
+    )
+    finalize(broker.bootstrap_servers, 1, UpdateKind.SAFE_DOWNGRADE)
+    until(lambda: settled(group) and epochs(group) == [2, 2, 2], lambda: epochs(group))
+    group.append(member(0))
+    until(lambda: settled(group) and epochs(group) == [2] * 4, lambda: epochs(group))
+    for one in group:
+        assert [pair for pair in one.levels_written if pair[1] and pair[0] > pair[1]] == []
+    assert [one.levels_written[-1] for one in group[:3]] == [(11, 11)] * 3
+
+
+@pytest.mark.kip("778-16", "loop")
+def test_after_its_level_was_lowered_the_group_goes_back_to_the_older_program():
+    """From 3.1 to ours, up, down, and member by member back to 3.1 while records flow."""
+    said = io.StringIO()
+    options = LiveOptions(
+        members=3,
+        client="mixed",
+        hold_back=True,
+        take_back=True,
+        rate=100.0,
+        quiet_ms=400.0,
+        settle_timeout_s=240,
+        session_timeout_ms=60_000,
+    )
+    plan = replace(plan_path("3.1", "native", Switches()), promised_versions=(10,))
+    outcome = LiveBounce(options, plan, PlainScreen(said, ("a", "b", "c"))).run()
+    assert outcome.failure is None, said.getvalue()
+    checks = {check.name: check for check in outcome.verdict.checks}
+    for name in ("records", "owners"):
+        assert checks[name].ok, checks[name].sentence
+    assert set(outcome.used_versions.values()) == {10}
+    lowered = "assignment.protocol was downgraded from 101 (v101) to 11 (v11)"
+    assert "bounce to release 3.1" in said.getvalue().partition(lowered)[2]
+    assert all(count > 0 for count in outcome.records.values())
+
+
+@pytest.mark.kip("584-16", "loop")
+def test_a_member_that_is_told_nothing_looks_once_a_minute(broker, member):
+    """Its first look finds nothing; a level that is finalized then is found a minute later."""
+    one = member(0, settings={})
+    until(lambda: settled([one]) and one.looks > 0, lambda: one.looks)
+    finalize(broker.bootstrap_servers, 1)
+    until(lambda: one.looks > 1 and one.epoch == 1, lambda: (one.looks, one.epoch))
+    first, second = one.looked_at[:2]
+    assert 0.8 * 60 - 1 < second - first < 1.2 * 60 + 10
 
 
 @pytest.mark.kip("584-11", "loop")

@@ -2,9 +2,12 @@
 
 import threading
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from assignor.adapters.admin.client import BrokerError, Target, open_admin
+from assignor.cli import main
 from assignor.cli.toolkit.connect import target_of
 from system_tests.broker import BrokerConfig, Fault, running_broker
 from tests.assignor.adapters.connections import free_server, listener, properties, run
@@ -101,3 +104,38 @@ def test_a_failed_start_leaves_no_thread_behind():
             pass
     after = {thread.name for thread in threading.enumerate()} - before
     assert not [name for name in after if "left-behind" in name]
+
+
+def connecting_commands(group=main, words=()):
+    """(words of a command, the command) for each that connects to a broker."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from connecting_commands(command, (*words, name))
+        elif any("--bootstrap-server" in param.opts for param in command.params):
+            yield (*words, name), command
+
+
+@pytest.mark.kip("778-18", "core")
+def test_all_commands_about_a_cluster_connect():
+    found = {words for words, _ in connecting_commands()}
+    names = ("describe", "upgrade", "downgrade", "disable", "upgrade-all", "downgrade-all")
+    names += ("still-needed",)
+    assert found == {("inspect",), *(("features", name) for name in names)}
+
+
+@pytest.mark.kip("778-18", "core")
+@pytest.mark.parametrize("words", [words for words, _ in connecting_commands()], ids=" ".join)
+def test_every_command_takes_a_command_config_and_names_keys_that_it_does_not_know(words, tmp_path):
+    """Of a file with a wrong key nothing is used; of a right one the servers are."""
+    rest = ("--all",) if words == ("inspect",) else ()
+    config = ("--command-config", str(properties(tmp_path, sasl_mechanisms="PLAIN")))
+    done = CliRunner().invoke(main, [*words, *config, *rest])
+    assert done.exit_code == 2
+    assert "sasl.mechanisms is not supported here; did you mean sasl.mechanism?" in done.stderr
+    server = free_server()
+    config = ("--command-config", str(properties(tmp_path, **{"bootstrap.servers": server})))
+    done = CliRunner().invoke(main, [*words, *config, *rest])
+    assert done.exit_code == 3, done.stderr
+    assert f"no broker can be reached: {server}: connection refused" in done.stderr

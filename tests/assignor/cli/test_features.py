@@ -3,23 +3,26 @@
 import json
 import time
 
+import msgpack
 import pytest
 from click.testing import CliRunner
 from kafka import KafkaConsumer
 
 from assignor import Topology
 from assignor.adapters.admin.client import Target, open_admin
+from assignor.adapters.admin.level_sources import GroupLevels
 from assignor.adapters.admin.level_topic import FeatureTopic
 from assignor.adapters.kafka_python.assignor import StreamsAssignor
 from assignor.cli import main
 from assignor.levels.log import FeatureLog, Note
 from assignor.stores import FolderDisk, StoreError
-from probing.features import LevelRange
+from probing.features import LevelRange, NodeSupport, Role
 from system_tests.broker import BrokerConfig, Fault, running_broker
 
 pytestmark = [pytest.mark.loop, pytest.mark.timeout(600)]
 
 METADATA = "metadata.version"
+PROTOCOL = "assignment.protocol"
 LIMIT_S = 120
 
 
@@ -60,6 +63,7 @@ def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
     assert body["features"][METADATA] == {
         "supported": {"min": 7, "max": 30},
         "finalized": 22,
+        "finalized_min": None,
         "finalized_name": "4.0-IV0",
     }
     assert body["features"]["transaction.version"]["finalized"] is None
@@ -101,6 +105,26 @@ def test_every_command_does_what_it_says_and_a_dry_run_does_nothing(broker, feat
         assert {name: now.level_of(name) for name in expected} == expected
     assert features("upgrade-all")[1].startswith("nothing to do")
     assert "kraft.version" not in finalized(broker).levels
+
+
+@pytest.mark.kip("778-14", "loop")
+@pytest.mark.parametrize("newest", [0, 1, 2])
+def test_a_dry_run_changes_nothing_whatever_version_the_brokers_know(newest):
+    config = BrokerConfig(metadata_version=22, newest_versions={"UpdateFeatures": newest})
+    with running_broker(config) as broker:
+        where = ("--bootstrap-server", broker.bootstrap_servers[0], "--timeout", "60")
+        before = finalized(broker)
+        for command, level in (("upgrade", "26"), ("downgrade", "21")):
+            change = ["features", command, *where, "--metadata", level]
+            found = CliRunner().invoke(main, [*change, "--dry-run"])
+            assert (found.exit_code, finalized(broker)) == (int(newest == 0), before)
+            if newest == 0:
+                assert "know no dry run" in found.stderr
+                assert "UNSUPPORTED_VERSION" in found.stderr
+        assert len(broker.requests("UpdateFeatures")) == (0 if newest == 0 else 2)
+        change = ["features", "upgrade", *where, "--metadata", "26"]
+        assert CliRunner().invoke(main, change).exit_code == 0
+        assert finalized(broker).level_of(METADATA) == 26
 
 
 @pytest.mark.kip("584-9", "loop")
@@ -239,6 +263,58 @@ def test_of_two_operators_at_the_same_moment_the_second_is_told(broker):
         with pytest.raises(StoreError, match=r"changed at the same time by ada \(epoch 1\)"):
             two.change(seen, {"task.placement": 2}, Note(who="bob"), {})
         assert two.look().state.levels.levels == {"task.placement": 1}
+
+
+@pytest.mark.kip("384-8", "loop")
+def test_records_of_the_topic_are_written_in_the_format_of_the_finalized_level(broker, features):
+    where = ("--group", "g")
+    persisted = [features("upgrade", *where, "--metadata", "1")]
+    persisted += [features("upgrade", *where, "--metadata", "2")]
+    persisted += [features("upgrade", *where, "--feature", "task.placement=1")]
+    persisted += [features("downgrade", *where, "--metadata", "1", "--unsafe", "--yes")]
+    assert [status for status, *_ in persisted] == [0] * 4
+    consumer = KafkaConsumer(
+        "g-feature-levels",
+        bootstrap_servers=broker.bootstrap_servers,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=2_000,
+    )
+    try:
+        records = [msgpack.unpackb(row.value) for row in consumer if row.value is not None]
+    finally:
+        consumer.close()
+    written = [msgpack.unpackb(body) for _layout, _parent, body in records]
+    assert [row["format"] for row in written] == [2, 3, 3, 2]
+    assert ["members" in row for row in written] == [False, True, True, False]
+
+
+@pytest.mark.kip("584-14", "loop")
+def test_a_minimum_that_a_leader_raised_is_changed_by_no_update(broker, features):
+    """The leader's way is that of a member's level source."""
+    where = ("--group", "g")
+    source = GroupLevels(broker.bootstrap_servers[0], "g", timeout_ms=60_000)
+    member = NodeSupport(
+        node_id="m", role=Role.MEMBER, ranges={PROTOCOL: LevelRange(min=11, max=101)}
+    )
+
+    def described():
+        body = json.loads(features("describe", *where, "--format", "json")[1])
+        found = body["features"][PROTOCOL]
+        return body["epoch"], found["finalized"], found["finalized_min"]
+
+    features("upgrade", *where, "--feature", f"{PROTOCOL}=101")
+    assert described() == (1, 101, None)
+    source.raise_minimums([member])
+    assert described() == (2, 101, 11)
+    below = ("--feature", f"{PROTOCOL}=9", "--yes", "--unsafe")
+    status, _, err = features("downgrade", *where, *below)
+    assert (status, "level 9 is deprecated" in err) == (1, True)
+    assert described() == (2, 101, 11)
+    assert features("downgrade", *where, "--feature", f"{PROTOCOL}=11", "--yes")[0] == 0
+    assert features("upgrade", *where, "--feature", "task.placement=1")[0] == 0
+    assert described() == (4, 11, 11)
+    source.raise_minimums([member])
+    assert described() == (4, 11, 11)
 
 
 def test_looking_makes_no_topic(broker, features):

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -227,3 +228,74 @@ def test_members_that_share_a_disk_look_into_a_folder(tmp_path):
     with opened_log(tmp_path) as log:
         log.change({"assignment.protocol": 11}, Note())
         assert look() == FinalizedLevels(levels={"assignment.protocol": 11}, epoch=1)
+
+
+@pytest.mark.kip("778-15", "core")
+def test_levels_without_an_epoch_change_nothing_that_a_member_writes():
+    source = Source(at(9, -1))
+    one, _, _ = watching(source)
+    looked(source)
+    assert decode_subscription(joined(one, "x").metadata.user_data).version == 11
+    assert (one.levels, one._levels.found) == (UNKNOWN_LEVELS, UNKNOWN_LEVELS)
+    one.close()
+
+
+class Keeper(Source):
+    """A source whose log keeps minimums; what a leader tells it is remembered."""
+
+    def __init__(self, *said):
+        super().__init__(*said)
+        self.told = []
+
+    def raise_minimums(self, members):
+        self.told.append(
+            {str(one.node_id): str(one.ranges[ASSIGNMENT_PROTOCOL]) for one in members}
+        )
+
+
+@pytest.mark.kip("584-7", "core")
+def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels():
+    """Two members of which one no longer reads what is older than 11, then both."""
+    source = Keeper(at(101, 1))
+    (leader, _, _), (other, _, _) = watching(source, number=1), made(number=2)
+    for one, is_enough in ((leader, False), (other, True)):
+        one._member.state = replace(one._member.state, known_versions=(11,))
+        settled(leader, other)
+        looked(source)
+        looked(source)
+        assert bool(source.told) == is_enough
+    assert source.told[0] == {"m0": "11..101", "m1": "11..101"}
+    joined(leader, "m0")  # a generation begins, and who is in it is not known yet
+    looked(source)
+    told = len(source.told)
+    looked(source)
+    assert len(source.told) == told
+    leader.close()
+
+
+@pytest.mark.kip("584-16", "core")
+@pytest.mark.parametrize(("settings", "every_s"), [({}, 60), ({"level_poll_s": 5}, 5)])
+def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(
+    settings, every_s, monkeypatch
+):
+    waits, is_over = [], threading.Event()
+
+    class Clock(threading.Event):
+        def wait(self, timeout):
+            waits.append(timeout)
+            if len(waits) == 9:
+                self.set()
+                is_over.set()
+
+    ours = SimpleNamespace(
+        Event=Clock, Thread=threading.Thread, current_thread=threading.current_thread
+    )
+    monkeypatch.setattr(levels, "threading", ours)
+    source = Source(at(11, 1))
+    one, _, _ = made(level_source=source, **settings)
+    assert is_over.wait(30)
+    assert all(0.8 * every_s <= wait <= 1.2 * every_s for wait in waits)
+    assert len(set(waits)) > 1
+    for _ in range(9):
+        assert source.looks.acquire(timeout=0)
+    one.close()

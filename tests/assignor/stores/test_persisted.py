@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from assignor.levels.log import FeatureLog, LogFormat, Note, format_log
 from assignor.placement.builtin import sticky
-from assignor.stores import Checkpoint, PlanStore, ProcessRecord, StateStores, StoreError, plan_for
+from assignor.stores import (
+    Checkpoint,
+    PlanStore,
+    ProcessRecord,
+    StateStores,
+    StoreError,
+    plan_for,
+    seal,
+    unseal,
+)
 from assignor.stores.checkpoints import checkpoint_bytes, read_checkpoint
 from assignor.stores.persisted import PROCESS_NAME
 from assignor.stores.process_file import process_bytes, read_process
@@ -265,3 +274,24 @@ def test_a_broken_memory_of_what_was_written_is_refused(tmp_path):
     (tmp_path / "persistent-version").write_bytes(b"SRBpver1")
     with pytest.raises(StoreError, match="cut off"):
         stores(tmp_path, 2)
+
+
+@pytest.mark.kip("778-17", "core")
+def test_files_with_optional_fields_of_a_later_program_are_read():
+    sealed = unseal(b"SRPROC01", process_bytes(RECORD, 3), name="it")
+    body = json.dumps({**json.loads(sealed), "colour": "green"}).encode()
+    assert read_process(seal(b"SRPROC01", body), name="it") == RECORD
+    columns = msgpack.unpackb(unseal(b"SRBchkp2", checkpoint_bytes(CHECKPOINT, 2), name="it"))
+    later = seal(b"SRBchkp2", msgpack.packb({**columns, "colour": "green"}))
+    assert read_checkpoint(later, name="it") == CHECKPOINT
+
+
+@pytest.mark.kip("778-17", "core")
+def test_no_file_is_written_again_because_a_leader_writes_less(tmp_path):
+    store = stores(tmp_path, 2)
+    store.write_process(RECORD)
+    store.write_checkpoint(TASK, CHECKPOINT)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    store.follow(1, now_ms=9)
+    assert store.read_checkpoint(TASK) == CHECKPOINT
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -98,3 +98,12 @@ def test_nobody_tells_anything_when_there_is_nobody():
     assert newest_levels([]) == UNKNOWN_LEVELS
     one_epoch = [FinalizedLevels(levels={"a": level}, epoch=3) for level in (2, 7, 1)]
     assert newest_levels(one_epoch).level_of("a") == 7
+
+
+@pytest.mark.kip("778-15", "core")
+@given(st.permutations([(-1, 7), (0, 2), (-1, 9)]))
+def test_levels_without_an_epoch_do_not_count(views):
+    told = [FinalizedLevels(levels={"a": level}, epoch=epoch) for epoch, level in views]
+    assert newest_levels(told) == FinalizedLevels(levels={"a": 2}, epoch=0)
+    assert newest_levels([one for one in told if one.epoch < 0]) == UNKNOWN_LEVELS
+    assert newest_levels([UNKNOWN_LEVELS]) == UNKNOWN_LEVELS

@@ -11,7 +11,7 @@ import probing.member.machine
 import probing.member.next_subscription
 from assignor.embedding import ProcessDirectory
 from assignor.stores.persisted import PROCESS_NAME
-from probing.features import PERSISTENT_METADATA, UNKNOWN_LEVELS
+from probing.features import ASSIGNMENT_PROTOCOL, PERSISTENT_METADATA, UNKNOWN_LEVELS
 from probing.persisted_formats import PersistedSettings
 from system_tests.levels import LevelsOptions, LevelsWorld, What, levels_lines, run_levels
 from system_tests.levels.checkers import LEVEL_RULES
@@ -28,8 +28,40 @@ def test_no_rule_is_broken(seed):
     assert outcome.ok, "\n".join(levels_lines(outcome))
 
 
+@pytest.mark.kip("584-7", "sim")
+def test_a_minimum_rises_once_every_member_has_it_and_no_operator_goes_below():
+    """The leader raises it, by what it read of each member, when it looks for levels."""
+    raised, asked = 0, 0
+    for seed in range(60):
+        outcome = run_levels(LevelsOptions(seed=seed))
+        assert outcome.ok, "\n".join(levels_lines(outcome))
+        minimum = 0
+        for one in outcome.seen:
+            if one.what is What.DEPRECATED:
+                raised, minimum = raised + 1, one.minimum
+            asked += minimum > 0 and one.what is What.UPDATED
+    assert raised > 3
+    assert asked > 3
+
+
+@pytest.mark.kip("778-16", "sim")
+def test_after_the_level_was_lowered_the_group_goes_back_to_the_older_program():
+    """From level 102, which the older program lacks; every member is bounced, all tasks are run."""
+    lowered = 0
+    for seed in range(60):
+        outcome = run_levels(LevelsOptions(seed=seed))
+        assert outcome.ok, "\n".join(levels_lines(outcome))
+        levels = [0, 0]
+        for one in outcome.seen:
+            if one.what is What.UPDATED:
+                levels.append(one.levels.level_of(ASSIGNMENT_PROTOCOL))
+            elif one.what is What.GOES_BACK:
+                lowered += levels[-2] == 102 > levels[-1]
+    assert lowered > 3
+
+
 def test_the_runs_see_everything_that_can_happen():
-    seen = [one for seed in SEEDS for one in run_levels(LevelsOptions(seed=seed)).seen]
+    seen = [one for seed in TRIED for one in run_levels(LevelsOptions(seed=seed)).seen]
     assert {one.what for one in seen} == set(What) - {What.REJOINED}
     assert {one.version for one in seen if one.what is What.WROTE} >= {4, 9, 11, 101, 102}
     assert any(LevelsWorld(seed, steps=1).holds_back for seed in SEEDS)

@@ -7,9 +7,10 @@ import pytest
 from kafka.errors import IncompatibleBrokerVersion
 from kafka.protocol.admin import UpdateFeaturesRequest
 from kafka.protocol.broker_version_data import BrokerVersionData
+from kafka.protocol.metadata import ApiVersionsResponse
 
-from assignor.adapters.admin import update_features
-from probing.features import FeatureUpdate, UpdateKind
+from assignor.adapters.admin import BrokerError, read_features, update_features
+from probing.features import UNKNOWN_LEVELS, FeatureUpdate, UpdateKind
 
 ALLOWS_NOTHING, SAFE, UNSAFE = 1, 2, 3
 
@@ -63,3 +64,66 @@ def test_a_dry_run_is_sent_as_one_and_never_in_a_version_that_knows_none(dry_run
             old.api_version(request)
     else:
         assert old.api_version(request) == 0
+
+
+class OldCluster(Cluster):
+    """A controller whose UpdateFeatures has version 0 only: what it is sent is changed at once."""
+
+    def ask(self, doing, question):
+        try:
+            return super().ask(doing, question)
+        except IncompatibleBrokerVersion as error:
+            raise BrokerError(f"could not {doing}") from error
+
+    async def _send_request_to_controller(self, request, **rest):
+        BrokerVersionData(api_versions={request.API_KEY: (0, 0)}).api_version(request)
+        return await super()._send_request_to_controller(request, **rest)
+
+
+@pytest.mark.kip("778-14", "core")
+def test_a_dry_run_that_the_brokers_do_not_know_is_refused_and_nothing_is_sent():
+    cluster, update = OldCluster(), FeatureUpdate(feature="a", level=3)
+    (answer,) = update_features(cluster, [update], dry_run=True)
+    assert (answer.error, cluster.requests) == ("UNSUPPORTED_VERSION", [])
+    assert "know no dry run" in answer.why
+    assert update_features(cluster, [update], dry_run=False)[0].error == ""
+    assert len(cluster.requests) == 1
+
+
+class Node(Cluster):
+    """An admin client whose one node answers with a finalized level, at an epoch or without one."""
+
+    def __init__(self, epoch):
+        super().__init__()
+        self.epoch = epoch
+        where = SimpleNamespace(node_id=1, host="b", port=9092)
+        self._manager = SimpleNamespace(
+            least_loaded_node=lambda: 1,
+            send=self._send,
+            cluster=SimpleNamespace(broker_metadata=lambda _: where),
+        )
+
+    async def _send(self, request, node_id):
+        row = ApiVersionsResponse
+        return row(
+            error_code=0,
+            api_keys=[],
+            supported_features=[row.SupportedFeatureKey(name="a", min_version=1, max_version=9)],
+            finalized_features_epoch=self.epoch,
+            finalized_features=[
+                row.FinalizedFeatureKey(name="a", max_version_level=7, min_version_level=7)
+            ],
+        )
+
+
+@pytest.mark.kip("778-15", "core")
+@pytest.mark.parametrize("epoch", [None, -1, -7])
+def test_levels_that_a_broker_tells_without_an_epoch_are_not_finalized(epoch):
+    told = read_features(Node(epoch))
+    assert told.finalized == UNKNOWN_LEVELS
+    assert told.supported["a"].max == 9
+
+
+@pytest.mark.kip("778-15", "core")
+def test_levels_that_a_broker_tells_with_an_epoch_are_finalized():
+    assert read_features(Node(0)).finalized.levels == {"a": 7}

@@ -3,6 +3,7 @@
 The topic's records are kept in memory; all else is what an operator runs.
 """
 
+import json
 from contextlib import contextmanager
 from types import SimpleNamespace
 from uuid import UUID
@@ -15,7 +16,7 @@ import assignor.adapters.admin
 from assignor.adapters.admin import FeatureTopic
 from assignor.cli import main
 from assignor.inspection import DescribedMember
-from assignor.levels.log import TopicRecord, opened_log, read_topic
+from assignor.levels.log import Note, TopicRecord, opened_log, read_topic
 from encoding import Subscription, encode_subscription
 from probing.features import ASSIGNMENT_PROTOCOL, TASK_PLACEMENT, LevelRange
 
@@ -48,6 +49,15 @@ class Folder(Place):
     def levels(self):
         with opened_log(self.folder) as log:
             return log.state.levels
+
+    def raise_minimum(self, level):
+        with opened_log(self.folder) as log:
+            log.change({}, Note(), minimums={ASSIGNMENT_PROTOCOL: level})
+
+    @property
+    def minimums(self):
+        with opened_log(self.folder) as log:
+            return log.state.minimums
 
 
 def kept_in(records):
@@ -84,9 +94,9 @@ class Group(Place):
 
         monkeypatch.setattr("assignor.cli.features.command.connected", connected)
 
-    def add_member(self, name, highest):
+    def add_member(self, name, highest, writes=None):
         value = Subscription(
-            version=highest, latest_supported_version=highest, process_id=UUID(int=1)
+            version=writes or highest, latest_supported_version=highest, process_id=UUID(int=1)
         )
         outer = ConsumerProtocolSubscription(
             version=1, topics=["in"], user_data=encode_subscription(value), owned_partitions=[]
@@ -98,6 +108,14 @@ class Group(Place):
     @property
     def levels(self):
         return read_topic(self.records).state.levels
+
+    def raise_minimum(self, level):
+        topic = kept_in(self.records)(None, "g")
+        topic.change(topic.look(), {}, Note(), {}, minimums={ASSIGNMENT_PROTOCOL: level})
+
+    @property
+    def minimums(self):
+        return read_topic(self.records).state.minimums
 
 
 @pytest.fixture(params=["folder", "group"])
@@ -167,3 +185,85 @@ def test_a_wrong_command_is_an_invalid_request_and_changes_nothing(place, comman
     assert (status, out, place.levels) == (1, "", before)
     assert "INVALID_REQUEST" in err
     assert why in err
+
+
+def raised_to_11(place):
+    """Finalized at 101, the minimum at 11, as the leader raised it."""
+    assert place.features("upgrade", *protocol(101))[0] == 0
+    place.raise_minimum(11)
+    assert place.minimums == {ASSIGNMENT_PROTOCOL: 11}
+
+
+@pytest.mark.kip("584-7", "core")
+@pytest.mark.parametrize("unsafe", [(), ("--unsafe",)])
+def test_nobody_goes_below_the_minimum_which_describe_tells(place, unsafe):
+    raised_to_11(place)
+    before = place.levels
+    status, _, err = place.features("downgrade", *protocol(9), "--yes", *unsafe)
+    assert (status, place.levels) == (1, before)
+    assert "INVALID_REQUEST" in err
+    assert "level 9 is deprecated" in err
+    assert "take 11 or more" in err
+    assert "101 (v101), not below 11 (v11)" in place.features("describe")[1]
+    body = json.loads(place.features("describe", "--format", "json")[1])
+    assert body["features"][ASSIGNMENT_PROTOCOL]["finalized_min"] == 11
+    assert place.features("downgrade", *protocol(11), "--yes")[0] == 0
+
+
+@pytest.mark.kip("584-14", "core")
+def test_no_command_changes_the_minimum_of_a_feature(place):
+    raised_to_11(place)
+    for command, options in (
+        ("downgrade", protocol(9)),
+        ("downgrade", (*protocol(9), "--unsafe")),
+        ("downgrade", protocol(11)),
+        ("upgrade", protocol(101)),
+        ("upgrade", placement(2)),
+        ("disable", ("--feature", ASSIGNMENT_PROTOCOL, "--unsafe")),
+        ("downgrade-all", ("--unsafe",)),
+        ("upgrade-all", ()),
+    ):
+        lowers = command not in ("upgrade", "upgrade-all")
+        place.features(command, *options, *(["--yes"] if lowers else []))
+        assert place.minimums == {ASSIGNMENT_PROTOCOL: 11}
+        assert place.levels.level_of(ASSIGNMENT_PROTOCOL) >= 11
+    assert place.levels.level_of(ASSIGNMENT_PROTOCOL) == 101
+
+
+@pytest.mark.kip("584-15", "core")
+def test_who_still_needs_old_levels_is_named_and_nothing_is_changed(place):
+    place.add_member("m1", 11)
+    place.add_member("m2", 10)
+    assert place.features("upgrade", *protocol(9))[0] == 0
+    before = place.levels
+    status, out, _ = place.features("still-needed", *protocol(11))
+    assert (status, place.levels) == (1, before)
+    assert "member m2 supports assignment.protocol 1..10, nothing from 11 on" in out
+    assert "member m1" not in out
+    assert "has assignment.protocol finalized at 9 (v9)" in out
+    assert "levels of assignment.protocol below 11 (v11) are still needed" in out
+    status, out, _ = place.features("still-needed", *protocol(11), "--format", "json")
+    (found,) = json.loads(out)["features"].values()
+    assert (status, found["minimum"], len(found["needed_by"])) == (1, 11, 2)
+    status, out, _ = place.features("still-needed", *protocol(9))
+    assert (status, out.startswith("nobody needs levels of assignment.protocol")) == (0, True)
+    assert place.features("still-needed", "--feature", "assignment.protocol=x")[0] == 2
+    assert place.features("still-needed")[0] == 2
+
+
+@pytest.mark.kip("584-15", "core")
+def test_a_member_that_cannot_be_read_may_need_anything(monkeypatch):
+    group = Group(monkeypatch)
+    group.members.append(DescribedMember(member_id="x", client_id="x", metadata=b"\x00"))
+    status, out, err = group.features("still-needed", *protocol(2))
+    assert (status, "member x does not tell what it supports" in out) == (1, True)
+    assert "what x supports cannot be told" in err
+
+
+@pytest.mark.kip("584-15", "core")
+def test_a_member_that_writes_an_old_version_needs_it_whatever_it_supports(monkeypatch):
+    group = Group(monkeypatch)
+    group.add_member("m1", 11, writes=9)
+    status, out, _ = group.features("still-needed", *protocol(11))
+    assert (status, "member m1 writes version 9" in out) == (1, True)
+    assert group.features("still-needed", *protocol(9))[0] == 0

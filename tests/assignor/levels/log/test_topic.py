@@ -177,3 +177,17 @@ def test_no_acknowledged_change_is_lost_whatever_is_compacted_when(steps):
         if number % 3 == 0:
             old = topic.view()
         assert topic.view().state == acknowledged
+
+
+@pytest.mark.kip("384-8", "core")
+def test_a_record_of_the_topic_is_in_the_format_that_the_setting_says(topic):
+    """Up, down and up again; what is compatible (format 2) is written from the start."""
+    for level, log_format in ((None, 2), (1, 2), (2, 3), (None, 3), (1, 2), (2, 3)):
+        change = topic.change(
+            {TASK_PLACEMENT: 2} if level is None else {PERSISTENT_METADATA: level}
+        )
+        fields = msgpack.unpackb(msgpack.unpackb(change.value)[-1])
+        since = {2: 1, 3: 3}[log_format]
+        assert (fields["format"], fields["readable_since"]) == (log_format, since)
+        assert ("members" in fields) == (log_format == 3)
+        assert topic.view().state.levels == change.after.levels
