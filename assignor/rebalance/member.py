@@ -27,6 +27,7 @@ from assignor.rebalance.member_facts import (
     fingerprint,
     native_answer,
     other_topology,
+    outdated_answer,
     seen_by_jvm_leaders,
 )
 from assignor.rebalance.routing_view import Routing
@@ -185,8 +186,8 @@ class StreamsMember:
         """Take an answer: tasks are held from now on, and probing says what comes next.
 
         The first answer of a static member may be the one that its former self got: the coordinator
-        keeps it over a restart. Where that one cannot be followed, or is about another topology,
-        the member says what it is now and asks for a new one, once.
+        keeps it over a restart. Where that one cannot be read or followed, or is about another
+        topology, the member says what it is now and asks for a new one, once.
 
         Args:
             partitions: what the consumer protocol assigned.
@@ -202,7 +203,7 @@ class StreamsMember:
         )
         if not (is_first and self.identity.instance_id and self._release.is_native):
             return received
-        outdated = received.failure or other_topology(received.assignment, self._subtopologies)
+        outdated = received.failure or outdated_answer(received.assignment, self._subtopologies)
         if not outdated:
             return received
         if received.failure:

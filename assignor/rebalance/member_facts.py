@@ -85,6 +85,17 @@ def other_topology(assignment: Assignment | None, subtopologies: Sequence[Subtop
     return f"the answer is about {theirs} subtopologies, and this member's topology has {ours}"
 
 
+def outdated_answer(assignment: Assignment | None, subtopologies: Sequence[Subtopology]) -> str:
+    """Why an answer was not written for the program that the member runs now, or nothing.
+
+    Without its native body a member runs its tasks, and knows no routing, level or warm-up.
+    """
+    native = None if assignment is None else assignment.native
+    if native is not None and not native.is_readable:
+        return f"the answer has a native body of version {native.version}, which is unknown here"
+    return other_topology(assignment, subtopologies)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberIdentity:
     """What a member says about itself in every subscription.

@@ -248,6 +248,18 @@ def test_a_static_member_with_a_grown_topology_keeps_its_tasks_and_asks_for_the_
     assert rejoins(member.receive(LINES, kept(sizes=(4, 2)), now_ms=0)) == []
 
 
+def test_a_static_member_that_went_back_to_an_older_program_asks_for_an_answer_that_it_can_read():
+    member = restarted()
+    native = NativeAssignment(
+        version=103, commonly_supported_version=103, sizes=(4,), next_version=103
+    )
+    received = member.receive(LINES, answer(11, native=native), now_ms=0)
+    assert rejoins(received) == ["answer from before the restart"]
+    assert "native body of version 103" in received.commands[-1].why
+    assert tuple(member.held.active) == TASKS  # which are in Kafka's own layout
+    assert rejoins(member.receive(LINES, answer(11, native=native), now_ms=0)) == []
+
+
 def test_a_dynamic_member_and_an_emulated_release_have_no_such_way_out():
     assert start().receive(LINES, answer()[:20], now_ms=0).failure
     assert start("2.3.1", instance_id="i").receive(LINES, answer()[:20], now_ms=0).failure
