@@ -16,6 +16,7 @@ import numpy as np
 
 from assignor.placement.arrays import rows_by_value
 from assignor.placement.bands import thread_bands
+from assignor.placement.giving_order import GivingOrder
 from assignor.placement.state import NOBODY, GroupState, IntArray
 
 
@@ -25,6 +26,7 @@ class Board:
 
     `anywhere` are tasks that any client counts as caught up on; `others` has those with state.
     `near` are, for each client, the clients that are caught up on a task of it, or were.
+    `orders` are those of the clients that were asked to give.
     """
 
     place: list[int]
@@ -39,6 +41,7 @@ class Board:
     subtopology: list[int]
     anywhere: list[bool]
     spare: int = 0
+    orders: dict[int, GivingOrder] = field(default_factory=dict)
 
     def is_open(self, client: int) -> bool:
         """Whether one more task fits without taking another client's due."""
@@ -63,11 +66,23 @@ class Board:
         kept = [other for other in self.others[task] if other != client]
         if old != NOBODY:
             self.movable[old].pop(task, None)
+            if old in self.orders:
+                self.orders[old].discard(task)
             kept.append(old)
             kept.sort()
         self.others[task] = kept
         self.movable[client][task] = None
+        if client in self.orders:
+            self.orders[client].add(task)
         self.near[client].update(kept)
+
+    def in_giving_order(self, client: int) -> GivingOrder:
+        """The client's tasks that another is caught up on."""
+        order = self.orders.get(client)
+        if order is None:
+            order = GivingOrder(self.movable[client], self.subtopology)
+            self.orders[client] = order
+        return order
 
 
 def _board(state: GroupState, home: IntArray, count: IntArray) -> Board:
@@ -200,7 +215,7 @@ class _Search:
                 continue
             if board.count[here[0]] < board.high[here[0]]:
                 self._reach_givers(here, waiting)
-            for one in _by_largest_subtopology(board, here[0]):
+            for one in board.in_giving_order(here[0]):
                 left = here[1] - (one not in self.guests)
                 if left < 0:
                     continue
@@ -298,7 +313,7 @@ def _give(board: Board, client: int, *, down_to: int, is_voluntary: bool = False
     given = 0
     if board.count[client] <= down_to or not any(map(board.is_open, board.near[client])):
         return given
-    for task in _by_largest_subtopology(board, client):
+    for task in list(board.in_giving_order(client)):
         if board.count[client] <= down_to or (is_voluntary and board.spare >= 0):
             break
         taker = _least_loaded_open(board, task)
@@ -328,15 +343,6 @@ def _least_loaded_open(board: Board, task: int, *, is_guest: bool = False) -> in
 def _most_loaded(board: Board) -> list[int]:
     usable = [c for c, threads in enumerate(board.capacity) if threads]
     return sorted(usable, key=lambda c: (-board.count[c] / board.capacity[c], c))
-
-
-def _by_largest_subtopology(board: Board, client: int) -> list[int]:
-    """The client's tasks that another is caught up on, so that the largest subtopology shrinks."""
-    parts: dict[int, list[int]] = {}
-    for task in sorted(board.movable[client]):
-        parts.setdefault(board.subtopology[task], []).append(task)
-    ranked = [(-left, task) for part in parts.values() for left, task in enumerate(part)]
-    return [task for _, task in sorted(ranked)]
 
 
 def _load(board: Board, client: int) -> tuple[float, int]:

@@ -76,6 +76,17 @@ def test_a_value_a_client_or_a_huge_client_takes_no_more_steps(feature, shape, s
     assert growth(shape, standbys=standbys, feature=feature, tasks=TASKS_WITH_VALUES) <= GROWTH
 
 
+def test_a_huge_client_that_many_tasks_are_handed_over_is_not_sorted_each_time():
+    small, large = (
+        steps(
+            after("leave", settled_group(s, standbys=1, feature="huge_client", tasks_a_client=10)),
+            "high_availability",
+        )
+        for s in (8_000, 16_000)
+    )
+    assert large / small <= GROWTH
+
+
 @pytest.mark.parametrize("standbys", [0, 1])
 @pytest.mark.parametrize("shape", ["join", "lost", "restart"])
 def test_a_rack_a_client_takes_no_more_steps(shape, standbys):
