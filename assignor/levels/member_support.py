@@ -26,17 +26,21 @@ def members_support(
 ) -> tuple[tuple[NodeSupport, ...], tuple[str, ...]]:
     """Return what each member supports, and a sentence for each that cannot be told.
 
-    A member whose bytes make no sense supports nothing, so that no level goes over its head.
+    A member whose bytes make no sense supports nothing, so that no level goes over its head. A
+    group in which nobody is ours is said, since levels change nothing there.
     """
-    nodes, notes = [], []
+    nodes, notes, follows = [], [], False
     for member in sorted(members, key=lambda one: (one.client_id, one.member_id)):
         name = member.client_id or member.member_id
         try:
             ranges = support_of(member.metadata)
+            follows |= bool(ranges.keys() - {ASSIGNMENT_PROTOCOL})
         except (DecodeError, FeatureError) as error:
             notes.append(f"what {name} supports cannot be told: {error}")
             ranges = {}
         nodes.append(NodeSupport(node_id=name, role=Role.MEMBER, ranges=ranges))
+    if nodes and not follows:
+        notes.append("no member of this group says that it follows levels, as members of ours do")
     return tuple(nodes), tuple(notes)
 
 

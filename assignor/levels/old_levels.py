@@ -35,8 +35,11 @@ def needs_below(survey: Survey, feature: str, minimum: int) -> tuple[Need, ...]:
 
     These are nodes that support no level from the minimum on, members that write an older version
     now, and a finalized level that is below. A node that does not name the feature needs nothing.
+    Where nobody can be asked, nobody can say that the levels are not needed.
     """
     found = []
+    if not survey.nodes:
+        found.append(Need(who=survey.described.source, why="has nobody to ask"))
     for node in survey.nodes:
         who, supported = f"{node.role.value} {node.node_id}", node.ranges.get(feature)
         version = survey.versions.get(str(node.node_id), minimum)

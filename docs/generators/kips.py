@@ -30,6 +30,8 @@ def render() -> str:
         "",
         "`python -m tests.break_rows` breaks the product's code row by row and demands that the",
         "row's tests go red; *broken* names what was broken, where, and the worlds that noticed.",
+        "One row: `python -m tests.break_rows 268-7`; `--list` only says what would be broken.",
+        "Tests are below `tests`, those of `live` and `real` below `system_tests/scenarios`.",
     ]
     lines += _deviations()
     for kip in dict.fromkeys(row.kip for row in rows):
@@ -67,10 +69,15 @@ def _line(row: Row, marks: tuple[Mark, ...]) -> str:
     open_worlds = [world for world in row.where if world not in proved]
     state = "done" if row.state == "done" else f"open: {', '.join(open_worlds)}"
     tests = "<br>".join(
-        f"{mark.world}: `{mark.test.rsplit('/', 1)[-1]}`" for mark in marks if mark.row == row.id
+        f"{mark.world}: `{_short(mark.test)}`" for mark in marks if mark.row == row.id
     )
     promise = row.promise.replace("|", "\\|")
     return f"| {row.id} | {promise} | {state} | {tests} | {_broken(row)} |"
+
+
+def _short(test: str) -> str:
+    """A test's file and name, without what all files begin with."""
+    return test.removeprefix("tests/").removeprefix("system_tests/scenarios/")
 
 
 def _broken(row: Row) -> str:

@@ -87,6 +87,7 @@ class LiveBounce:
                     raise_and_lower(HeldGroup(self._crew, self._settle, world, stage, limit_s))
                 if self._options.take_back:
                     self._bounce(self._plan.before)
+                    bounce_seconds = monotonic() - bouncing_s
                 verdict = self._finish(first_generation)
             except MemberDiedError as error:
                 failure = str(error)
@@ -108,6 +109,7 @@ class LiveBounce:
                 generation=self._last_generation or self._crew.group.generation,
                 steps=probing_steps(self._crew.reports),
                 reports=tuple(self._crew.reports),
+                is_taken_back=self._options.take_back,
                 ended_ms=dict(self._crew.ended_ms),
                 seconds=monotonic() - began_s,
                 bounce_seconds=bounce_seconds,

@@ -42,6 +42,7 @@ class Outcome:
         steps: every decision of a leader and every rejoin for the version.
         reports, ended_ms: what the members said, and when their processes were seen to be gone.
         seconds: from the first process to the verdict; bounce_seconds without start and end.
+        is_taken_back: the members were bounced back to the old release in the end.
     """
 
     verdict: Verdict | None
@@ -56,6 +57,7 @@ class Outcome:
     ended_ms: Mapping[Incarnation, float]
     seconds: float
     bounce_seconds: float
+    is_taken_back: bool = False
 
     @property
     def ok(self) -> bool:
@@ -72,7 +74,9 @@ def summary_lines(outcome: Outcome, plan: LivePlan) -> Iterator[tuple[str, str]]
             yield text, "" if check.ok else _BAD
         yield "", ""
     path = f"{plan.before.release} -> {plan.stages[-1].release}"
-    rounds = "one bounce" if len(plan.stages) == 1 else f"{len(plan.stages)} bounces"
+    count = len(plan.stages) + outcome.is_taken_back
+    rounds = "one bounce" if count == 1 else f"{count} bounces"
+    path += f" -> {plan.before.release}, taken back" if outcome.is_taken_back else ""
     if outcome.ok:
         members = len(outcome.records)
         yield (

@@ -3,7 +3,14 @@
 import pytest
 
 from tests.break_rows.__main__ import is_current, read_results, red_tests, worlds_of
-from tests.break_rows.places import Break, MovedError, broken_source, copy_sources, read_breaks
+from tests.break_rows.places import (
+    ROOT,
+    Break,
+    MovedError,
+    broken_source,
+    copy_sources,
+    read_breaks,
+)
 from tests.ledger import read_rows
 
 
@@ -12,6 +19,14 @@ def test_every_break_has_its_place_and_a_row():
     for one in read_breaks():
         assert broken_source(one)
         assert set(one.worlds) <= set(rows[one.row])
+
+
+def test_the_code_behind_every_row_was_broken_in_every_world():
+    broken = {(one.row, world) for one in read_breaks() for world in worlds_of(one)}
+    lacking = {(row.id, world) for row in read_rows() for world in row.where} - broken
+    assert not lacking
+    sentence = f"All {len(read_rows())} promises of five KIPs are proved by tests"
+    assert sentence in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_is_kept_is_of_these_breaks_and_all_of_them_were_noticed():

@@ -6,6 +6,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from assignor.inspection.values import DescribedMember
+from assignor.levels import Described, Survey, needs_below
 from assignor.levels.member_support import members_support, support_of, supported_by_all
 from encoding import DecodeError, NativeSubscription, Subscription, encode_subscription
 from probing.features import (
@@ -13,6 +14,7 @@ from probing.features import (
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
     TASK_PLACEMENT,
+    FinalizedLevels,
     LevelRange,
     NodeSupport,
 )
@@ -53,17 +55,38 @@ def test_a_member_of_ours_tells_its_ranges():
 
 
 def test_a_member_whose_bytes_make_no_sense_supports_nothing_and_is_named():
+    native = NativeSubscription(feature_ranges={TASK_PLACEMENT: (1, 1)})
+    ours = DescribedMember(member_id="m3", client_id="c", metadata=metadata(native=native))
     whole = DescribedMember(member_id="m2", client_id="b", metadata=metadata())
     broken = DescribedMember(member_id="m1", client_id="a", metadata=b"\x00")
     with pytest.raises(DecodeError):
         support_of(broken.metadata)
-    nodes, notes = members_support([whole, broken])
-    assert [(node.node_id, dict(node.ranges)) for node in nodes] == [
+    nodes, notes = members_support([whole, broken, ours])
+    assert [(node.node_id, dict(node.ranges)) for node in nodes[:2]] == [
         ("a", {}),
         ("b", {ASSIGNMENT_PROTOCOL: LevelRange(min=1, max=11)}),
     ]
     assert len(notes) == 1
     assert notes[0].startswith("what a supports cannot be told")
+
+
+def test_a_group_of_jvm_members_alone_follows_no_levels():
+    member = DescribedMember(member_id="m", client_id="a", metadata=metadata())
+    nodes, notes = members_support([member])
+    assert len(nodes) == len(notes) == 1
+    assert "no member of this group says that it follows levels" in notes[0]
+    assert members_support([]) == ((), ())
+
+
+def test_where_nobody_can_be_asked_old_levels_may_be_needed():
+    described = Described(
+        source="group g, 0 members",
+        table=NATIVE_FEATURES,
+        supported={},
+        finalized=FinalizedLevels(levels={}, epoch=-1),
+    )
+    [need] = needs_below(Survey(described=described, nodes=()), ASSIGNMENT_PROTOCOL, 11)
+    assert (need.who, need.why) == ("group g, 0 members", "has nobody to ask")
 
 
 def test_what_all_support_is_where_their_ranges_meet():
