@@ -7,15 +7,18 @@ owner, or the same one again, has restored the state. Terms of its bound:
 - session: members that ended or stand still without leaving the group are waited for until their
   sessions run out (`silence`);
 - restore: reading the state; no more than the nearest copy needs where a member has one that the
-  leader has to prefer (`Took.restore_limit_ms`);
+  leader has to prefer (`Took.restore_limit_ms`), and nobody was restoring the task before: whoever
+  restores an active task reports it as running;
 - faults: a lost message costs what its sender needs to notice it, a late one its delay, a lost
   heartbeat the time until the next, a slow member its delay in each generation, and a coordinator
   that moves one more rebalance;
-- nobody up: all members were down, or the coordinator waited for more members of an empty group.
+- nobody up: all members were down or stood still, or the coordinator waited for more members of
+  an empty group.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 from encoding import TopicPartition
@@ -75,6 +78,16 @@ class _Restoring:
     limit_ms: int
 
 
+@dataclass(slots=True)
+class _Slowness:
+    """A member whose answers are late by so much, until it is started anew."""
+
+    thread: str
+    ms: int
+    from_ms: int
+    to_ms: float = inf
+
+
 @dataclass(slots=True, kw_only=True)
 class _Watch:
     """What a trace says about pauses, up to a point."""
@@ -83,6 +96,7 @@ class _Watch:
     is_bounded: bool
     counts: bool = False
     up: set[str] = field(default_factory=set)
+    still: set[str] = field(default_factory=set)
     down_since: int | None = None
     down: list[tuple[int, int]] = field(default_factory=list)
     owner: dict[TopicPartition, str] = field(default_factory=dict)
@@ -92,17 +106,19 @@ class _Watch:
     joined: list[int] = field(default_factory=list)
     emptied: list[int] = field(default_factory=list)
     faults: list[tuple[int, int]] = field(default_factory=list)
-    slow: dict[str, int] = field(default_factory=dict)
+    slow: list[_Slowness] = field(default_factory=list)
     looks_at_lags: dict[str, bool] = field(default_factory=dict)
     prefers: dict[int, bool] = field(default_factory=dict)
     replaced: set[str] = field(default_factory=set)
     found: list[PartitionPause] = field(default_factory=list)
 
     def started(self, one: Started) -> None:
-        if not self.up and self.down_since is not None:
-            self.down.append((self.down_since, one.at_ms))
         self.up.add(one.thread)
-        self.slow.pop(one.thread, None)
+        self.still.discard(one.thread)
+        self.note_who_is_up(one.at_ms)
+        for slowness in self.slow:
+            if slowness.thread == one.thread:
+                slowness.to_ms = min(slowness.to_ms, one.at_ms)
         latest = find_program(one.release).latest_version
         self.looks_at_lags[one.thread] = one.is_native or latest >= OFFSET_SUMS_SINCE
 
@@ -113,14 +129,24 @@ class _Watch:
             stopped = Stopped.SILENT_STOP if one.how == "stop" else Stopped.CRASH
         self.release(one.at_ms, one.thread, tuple(self.owner), stopped)
         self.up.discard(one.thread)
-        if not self.up:
-            self.down_since = one.at_ms
+        self.note_who_is_up(one.at_ms)
+
+    def note_who_is_up(self, at_ms: int) -> None:
+        """Somebody came, went, or stands still."""
+        is_down = self.up <= self.still
+        if is_down and self.down_since is None:
+            self.down_since = at_ms
+        elif not is_down and self.down_since is not None:
+            self.down.append((self.down_since, at_ms))
+            self.down_since = None
 
     def hindered(self, one: Hindered) -> None:
         if one.kind is Hindrance.STANDSTILL:
             self.release(one.at_ms, one.thread, tuple(self.owner), Stopped.STANDSTILL)
+            self.still.add(one.thread)
+            self.note_who_is_up(one.at_ms)
         elif one.kind is Hindrance.SLOW:
-            self.slow[one.thread] = one.ms
+            self.slow.append(_Slowness(one.thread, one.ms, one.at_ms))
         else:
             self.faults.append((one.at_ms, one.ms))
 
@@ -177,7 +203,7 @@ class _Watch:
                 pause, spent_ms = restoring.pause, at_ms - restoring.at_ms
                 pause.idle_ms = at_ms
                 pause.restore_ms += spent_ms
-                pause.limit_ms += min(spent_ms, restoring.limit_ms)
+                pause.limit_ms += spent_ms
                 self.idle[partition] = pause
             elif restoring is not None:
                 self.close(partition, restoring)
@@ -191,11 +217,14 @@ class _Watch:
         pause = self.idle.pop(partition, None)
         if pause is not None:
             pause.gaps.append((pause.idle_ms, at_ms))
+            limit_ms = ready_ms - at_ms if pause.restore_ms else limit_ms
             self.restoring[partition] = _Restoring(pause, at_ms, ready_ms, limit_ms)
 
     def wake(self, now_ms: int) -> None:
         """Threads that stood still go on with what they still own."""
         for thread, at_ms in self.silences.wake(now_ms):
+            self.still.discard(thread)
+            self.note_who_is_up(at_ms)
             for partition in [p for p, name in self.owner.items() if name == thread]:
                 self.resume(partition, at_ms, at_ms, 0)
 
@@ -233,17 +262,16 @@ class _Watch:
             generations = max(1, _within(self.generations, from_ms, to_ms))
             rebalance_ms += generations * REBALANCE_LIMIT_MS
             session_ms += self.silences.longest_wait_ms(from_ms, to_ms)
-            # A member that is slow may be so in the generation before, too.
-            fault_ms += (generations + 1) * max(self.slow.values(), default=0)
             since_ms = (
                 from_ms - REBALANCE_LIMIT_MS
-            )  # who was late in the generation before still is
+            )  # who was late in the generation before is so now
+            slow = (s.ms for s in self.slow if s.from_ms <= to_ms and s.to_ms >= since_ms)
+            fault_ms += (generations + 1) * max(slow, default=0)
             fault_ms += sum(
                 ms for at_ms, ms in self.faults if at_ms <= to_ms and at_ms + ms >= since_ms
             )
-            down_ms += sum(
-                max(0, min(end, to_ms) - max(start, from_ms)) for start, end in self.down
-            )
+            down = [*self.down, *([] if self.down_since is None else [(self.down_since, to_ms)])]
+            down_ms += sum(max(0, min(end, to_ms) - max(start, from_ms)) for start, end in down)
             if any(from_ms <= at_ms <= to_ms for at_ms in self.emptied):
                 down_ms += EMPTY_GROUP_MS * (1 + _within(self.joined, from_ms, to_ms))
         return PauseBound(

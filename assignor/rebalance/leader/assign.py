@@ -198,7 +198,8 @@ def _assigned(call: _Call, suspects: Mapping[str, str], *, keeps_because: str = 
         levels=levels,
         persistent_version=knowledge.persistent_version,
     )
-    claims = judge_claims(read, plan, knowledge.claims if settings.release.is_native else NO_CLAIMS)
+    memory = knowledge.claims if settings.release.is_native else NO_CLAIMS
+    claims = judge_claims(read, plan, memory, generation=knowledge.generation)
     answered = _answer(call, read, request, claims, keeps_because)
     return GroupAnswer(
         answers=answered.answers,

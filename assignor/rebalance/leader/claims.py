@@ -3,7 +3,8 @@
 Under the cooperative protocol (KIP-429) a task that moves is withheld until its owner has given it
 up, so what members claim decides whether tasks run. A leader therefore remembers what it gave to
 whom, and for whom it withheld a task: an owner that goes on claiming a task which was taken from it
-several rebalances ago is not waited for any longer, and is named. A new leader remembers nothing.
+several rebalances ago is not waited for any longer, and is named. Rebalances whose answer the owner
+did not take do not count: it was not told, and runs the task. A new leader remembers nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,10 @@ from assignor.topology import TaskPlan
 from encoding import TaskId, shown
 
 PATIENCE = 3
-"""Rebalances in a row for which a task is withheld for the sake of one that claims it."""
+"""Answers in a row, taken by one that claims a task, in which the task is withheld for it."""
+
+LONG_PATIENCE = 12
+"""Rebalances in a row, even if no claimant took an answer: nobody blocks a task for good."""
 
 FIRST_BACKOFF_MS = 1_000
 _LISTED = 3
@@ -33,13 +37,16 @@ class ClaimMemory:
 
     Attributes:
         given: task -> id of the member that it was given to last.
-        withheld: task -> rebalances in a row in which nobody was given it, as it was claimed.
+        withheld: task -> rebalances in a row in which nobody was given it, as it was claimed; after
+            the first one only those whose claimant had taken the answer before.
+        waited: task -> the same, and all of them.
         doubted: member id -> rebalances in which it claimed a task that it was told to give up, or
             that was given to another, less those in which it did not.
     """
 
     given: Mapping[TaskId, str] = field(default_factory=dict)
     withheld: Mapping[TaskId, int] = field(default_factory=dict)
+    waited: Mapping[TaskId, int] = field(default_factory=dict)
     doubted: Mapping[str, int] = field(default_factory=dict)
 
     def backoff_ms(self, tasks: Iterable[TaskId]) -> int:
@@ -60,12 +67,14 @@ class Claims:
         ignored: member id -> those of them that are not believed.
         memory: of the rebalances before.
         warnings: one sentence for each member that claims on and on.
+        uninformed: members that say that they did not take the answer before this rebalance.
     """
 
     by_member: Mapping[str, AbstractSet[TaskId]]
     ignored: Mapping[str, AbstractSet[TaskId]]
     memory: ClaimMemory
     warnings: tuple[str, ...]
+    uninformed: AbstractSet[str] = frozenset()
 
     def is_believed(self, member_id: str, task: TaskId) -> bool:
         """Whether what a member says of a task counts."""
@@ -85,26 +94,56 @@ class Claims:
         insists = {
             member
             for member, tasks in self.by_member.items()
-            if self.ignored.get(member) or any(before.withheld.get(t) for t in tasks & waits)
+            if member not in self.uninformed
+            and (self.ignored.get(member) or any(before.withheld.get(t) for t in tasks & waits))
         }
         # Doubt goes as slowly as it came, so that claiming now and then does not help.
-        doubted = {m: n - 1 for m, n in before.doubted.items() if m in self.by_member}
+        doubted = {
+            m: n - (m not in self.uninformed)
+            for m, n in before.doubted.items()
+            if m in self.by_member
+        }
         doubted |= {m: before.doubted.get(m, 0) + 1 for m in insists}
         kept = {t: m for t, m in before.given.items() if t in plan.partitions_by_task}
         return ClaimMemory(
             given={**kept, **given},
-            withheld={task: before.withheld.get(task, 0) + 1 for task in sorted(waits)},
+            withheld=self._withheld(waits),
+            waited={task: before.waited.get(task, 0) + 1 for task in sorted(waits)},
             doubted={m: rounds for m, rounds in sorted(doubted.items()) if rounds},
         )
 
+    def _withheld(self, waits: AbstractSet[TaskId]) -> dict[TaskId, int]:
+        """For how many answers, taken by a claimant, each task is withheld now."""
+        uninformed, informed = set[TaskId](), set[TaskId]()
+        for member, tasks in self.by_member.items():
+            (uninformed if member in self.uninformed else informed).update(tasks & waits)
+        silent = uninformed - informed
+        before = self.memory.withheld
+        return {
+            task: before.get(task, 0) + (task not in silent or task not in before)
+            for task in sorted(waits)
+        }
 
-def judge_claims(read: Sequence[ReadMember], plan: TaskPlan, memory: ClaimMemory) -> Claims:
+
+def judge_claims(
+    read: Sequence[ReadMember],
+    plan: TaskPlan,
+    memory: ClaimMemory,
+    *,
+    generation: int = UNKNOWN_GENERATION,
+) -> Claims:
     """Find the claims that are not believed.
 
     Of several members that claim one task, the one that this leader gave it to is believed alone;
     an owner whose bytes can be read before one whose bytes cannot; then the one that got it in a
     later generation, where both say in which. Nobody is believed about a task that was withheld
     `PATIENCE` times, and a member that insists for so long is believed only in what it was given.
+
+    Args:
+        read: every member.
+        plan: all tasks.
+        memory: of the rebalances before.
+        generation: of this rebalance; -1: unknown, and everybody is taken to have heard.
     """
     owned = {one.member.member_id: _owned(one, plan) for one in read}
     by_member = {
@@ -115,7 +154,7 @@ def judge_claims(read: Sequence[ReadMember], plan: TaskPlan, memory: ClaimMemory
     ignored: dict[str, set[TaskId]] = {}
     for task, members in _disputed(read, by_member, memory).items():
         losers = _losers(task, members, owned, memory) if len(members) > 1 else []
-        if memory.withheld.get(task, 0) >= PATIENCE:
+        if memory.withheld.get(task, 0) >= PATIENCE or memory.waited.get(task, 0) >= LONG_PATIENCE:
             losers = [one.member.member_id for one in members]
         for member in losers:
             ignored.setdefault(member, set()).add(task)
@@ -128,7 +167,18 @@ def judge_claims(read: Sequence[ReadMember], plan: TaskPlan, memory: ClaimMemory
         for member, tasks in sorted(ignored.items())
         if memory.doubted.get(member, 0) >= PATIENCE - 1
     )
-    return Claims(by_member=by_member, ignored=ignored, memory=memory, warnings=warnings)
+    uninformed = frozenset(
+        one.member.member_id
+        for one in read
+        if UNKNOWN_GENERATION < owned_generation(one) < generation - 1
+    )
+    return Claims(
+        by_member=by_member,
+        ignored=ignored,
+        memory=memory,
+        warnings=warnings,
+        uninformed=uninformed,
+    )
 
 
 def _disputed(

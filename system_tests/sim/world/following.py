@@ -104,6 +104,9 @@ def take(world: MemberWorld, thread: StreamThread, data: bytes) -> None:
     _follow(world, thread, received, revoked=bool(given), used_before=used_before)
 
 
+_JOINED_BEFORE_MS = 15_000  # of a group with members that answer late
+
+
 class _Opened(NamedTuple):
     """State of tasks that were opened: records to restore, for how long, and how long at most."""
 
@@ -127,7 +130,8 @@ def _restore_limit_ms(world: MemberWorld, thread: StreamThread, task: TaskId) ->
     """How long a task is restored at most where leaders give it to a process that is caught up.
 
     That is any process of this generation whose copy lacks no more than acceptable.recovery.lag;
-    where none is, the state has to be read wherever the task goes.
+    where none is, the state has to be read wherever the task goes. The leader knows how far copies
+    were when their members joined; what is written meanwhile comes on top.
     """
     rates = world.disks[thread.process].rates
     end = rates.end_offset_sum(world.now_ms)
@@ -142,7 +146,7 @@ def _restore_limit_ms(world: MemberWorld, thread: StreamThread, task: TaskId) ->
         end - world.disks[process].offset_sum(task, world.now_ms) <= acceptable
         for process in processes
     ):
-        lag = min(lag, acceptable)
+        lag = min(lag, acceptable + rates.growth * _JOINED_BEFORE_MS // 1000)
     return -(-lag * 1000 // rates.restore)
 
 

@@ -91,6 +91,25 @@ def test_drawn_groups_break_no_rule(new, faults):
         assert [one for one in outcome.trace if isinstance(one, Settled)]
 
 
+@pytest.mark.parametrize(
+    ("members", "partitions", "seed"), [(5, 30, 14), (5, 30, 122), (4, 12, 35), (4, 12, 208)]
+)
+def test_who_took_no_answer_is_waited_for(members, partitions, seed):
+    """Three rebalances in a row ended before their answers were taken: nobody gave a task up."""
+    outcome = run_bounce(
+        BounceOptions(
+            seed=seed,
+            old="native",
+            new="native",
+            members=members,
+            partitions=partitions,
+            faults=frozenset(FAULTS),
+            draw_all=True,
+        )
+    )
+    assert outcome.broken == (), replay_command(outcome)
+
+
 def test_a_static_group_is_not_drawn_dynamic_and_its_coordinator_does_not_move():
     outcome = run_bounce(
         BounceOptions(seed=1, static=True, draw_all=True, faults=frozenset({"coordinator"}))

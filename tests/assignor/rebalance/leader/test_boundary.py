@@ -8,7 +8,13 @@ from assignor import GroupMember, LeaderKnowledge, assign_group
 from assignor.rebalance.leader import placing
 from assignor.rebalance.leader.answer_bytes import Placement
 from assignor.rebalance.leader.boundary import Bounds, read_member
-from assignor.rebalance.leader.claims import PATIENCE, ClaimMemory, Claims, judge_claims
+from assignor.rebalance.leader.claims import (
+    LONG_PATIENCE,
+    PATIENCE,
+    ClaimMemory,
+    Claims,
+    judge_claims,
+)
 from assignor.rebalance.leader.finalized_levels import HIGHEST_EPOCH, levels_said
 from assignor.rebalance.leader.suspects import MOST_ATTEMPTS, without_suspects
 from assignor.rebalance.leader.withholding import withhold
@@ -113,6 +119,33 @@ def test_doubt_grows_with_each_claim_and_goes_as_slowly():
     assert after.given == {TASKS[0]: "b"}, "who was given it last, while nobody is given it"
     strange = ClaimMemory(given={TaskId(9, 9): "b"})
     assert judged(memory=strange).remembered({}, (), PLAN).given == {}
+
+
+def rounds(own_generations, *, after=None):
+    """What a leader remembers once a member has claimed a task in so many rebalances."""
+    memory = after or ClaimMemory()
+    for generation, own in enumerate(own_generations, start=8):
+        one = read(claimant("c", ALL[:1], generation=own))
+        claims = judge_claims([one], PLAN, memory, generation=generation)
+        memory = claims.remembered({}, TASKS[:1], PLAN)
+    return claims, memory
+
+
+def test_a_member_that_took_no_answer_was_not_told_to_give_up():
+    claims, memory = rounds([5] * 5)
+    assert claims.ignored == {}
+    assert (memory.withheld, memory.waited) == ({TASKS[0]: 1}, {TASKS[0]: 5})
+    assert memory.doubted == {}
+    claims, _ = rounds([5] * (LONG_PATIENCE + 1))
+    assert claims.ignored == {"c": {TASKS[0]}}, "nobody blocks a task for good"
+
+
+def test_a_member_that_took_the_answers_and_claims_on_is_not_waited_for():
+    claims, memory = rounds([7, 8, 9])
+    assert (claims.ignored, memory.withheld) == ({}, {TASKS[0]: PATIENCE})
+    assert memory.doubted == {"c": PATIENCE - 1}
+    one = read(claimant("c", ALL[:1], generation=10))
+    assert judge_claims([one], PLAN, memory, generation=11).ignored == {"c": {TASKS[0]}}
 
 
 @pytest.mark.parametrize(("late", "early"), [(5, 4), (5, None)])
