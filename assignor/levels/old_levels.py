@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from assignor.errors import ConfigError
 from assignor.levels.updates import Described, level_text
 from probing.features import ASSIGNMENT_PROTOCOL, NodeSupport
 
@@ -36,7 +37,16 @@ def needs_below(survey: Survey, feature: str, minimum: int) -> tuple[Need, ...]:
     These are nodes that support no level from the minimum on, members that write an older version
     now, and a finalized level that is below. A node that does not name the feature needs nothing.
     Where nobody can be asked, nobody can say that the levels are not needed.
+
+    Raises:
+        ConfigError: neither this program nor any node knows the feature, or it is no level.
     """
+    known = {*(one.name for one in survey.described.table), *survey.described.finalized.levels}
+    known.update(*(node.ranges for node in survey.nodes))
+    if feature not in known:
+        raise ConfigError(f"there is no feature {feature!r}; there are {', '.join(sorted(known))}")
+    if minimum < 1:
+        raise ConfigError(f"{feature}={minimum} is no level to plan for; give 1 or more")
     found = []
     if not survey.nodes:
         found.append(Need(who=survey.described.source, why="has nobody to ask"))

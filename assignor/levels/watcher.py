@@ -141,21 +141,29 @@ class LevelWatch:
     def _look(self) -> None:
         try:
             levels = self._source()
-            group = self._group
-            if self._keeper is not None and raised_minimums(levels, {}, group):
-                self._keeper.raise_minimums(group)
         except Exception as error:  # noqa: BLE001 a client may raise anything; the group goes on
-            self._failed(error)
+            self._failed("levels cannot be read", error)
             return
-        self._said = ""
         newest = newest_levels((self._found, levels))
         if newest != self._found:
             self._found = newest
             self._on_levels(newest)
+        self._raise_minimums(levels)
 
-    def _failed(self, error: Exception) -> None:
+    def _raise_minimums(self, levels: FinalizedLevels) -> None:
+        """Write what the group has outgrown; a leader may be allowed to read only."""
+        group = self._group
+        try:
+            if self._keeper is not None and raised_minimums(levels, {}, group):
+                self._keeper.raise_minimums(group)
+        except Exception as error:  # noqa: BLE001 as above
+            self._failed("minimum levels cannot be raised", error)
+            return
+        self._said = ""
+
+    def _failed(self, what: str, error: Exception) -> None:
         known = isinstance(error, RebalanceError)
-        why = f"levels cannot be read: {error if known else f'{type(error).__name__}: {error}'}"
+        why = f"{what}: {error if known else f'{type(error).__name__}: {error}'}"
         _log.warning("%s", why, exc_info=None if known else error)
         if why != self._said:
             self._said = why

@@ -54,12 +54,10 @@ from probing.features import FeatureUpdate, UpdateKind
 Plan = Callable[[Described], tuple[FeatureUpdate, ...]]
 
 _PLACES = "--bootstrap-server b:9092"
+_ONE_NODE = "--from-controller and --node-id"
 _EXITS = {3: f"{NO_BROKER}; the disk refused"}
-_CHANGE_EXITS = {
-    0: "done; in a dry run: possible",
-    1: "refused, nothing is changed",
-    3: f"{NO_BROKER}; the disk refused",
-}
+_REFUSED = {1: "refused, nothing is changed"}
+_CHANGE_EXITS = _EXITS | _REFUSED | {0: "done; in a dry run: possible"}
 
 
 class _Refused(click.exceptions.Exit):
@@ -77,7 +75,7 @@ class _Refused(click.exceptions.Exit):
 PROGRAM features describe {_PLACES}
 PROGRAM features upgrade {_PLACES} --metadata 3.9
 """,
-    exits={1: "refused, nothing is changed"} | _EXITS,
+    exits=_REFUSED | _EXITS,
 )
 def features() -> None:
     """Look at finalized feature levels and change them (KIP-584, KIP-778).
@@ -111,11 +109,11 @@ PROGRAM features describe --directory state --format json
 @place_options
 def describe(*, from_controller: bool, broker: int | None, form: str, **where: Any) -> None:
     """Entry point of the subcommand."""
-    if (from_controller or broker is not None) and (where["group"] or where["directory"]):
-        name = "--from-controller" if from_controller else "--node-id"
-        raise click.UsageError(f"{name} is about a cluster; leave --group and --directory out")
-    if from_controller and broker is not None:
-        raise click.UsageError("--from-controller and --node-id name two nodes; leave one out")
+    asks_one = from_controller or broker is not None
+    if asks_one and (where["group"] or where["directory"] or (from_controller and broker)):
+        raise click.UsageError(
+            f"{_ONE_NODE} name a node of a cluster; give one, and no other place"
+        )
     with _place(from_controller=from_controller, broker=broker, **where) as place:
         described = place.describe()
     if form == "json":
@@ -236,9 +234,9 @@ def still_needed(*, metadata: str | None, named: Sequence[str], form: str, **whe
         asked = named_updates(
             survey.described, metadata=metadata, features=named, kind=UpdateKind.UPGRADE
         )
+        needs = {one.feature: needs_below(survey, one.feature, one.level) for one in asked}
     except ConfigError as error:
         raise BadInput(str(error)) from None
-    needs = {one.feature: needs_below(survey, one.feature, one.level) for one in asked}
     for said in survey.described.notes:
         warn(said)
     minimums = {one.feature: one.level for one in asked}

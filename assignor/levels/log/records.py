@@ -18,6 +18,7 @@ from assignor.stores import LATEST_MS, StoreError, text, understood, whole_numbe
 from encoding import shown
 from probing.features import (
     FIRST_EPOCH,
+    MAX_LEVEL,
     NATIVE_FEATURES,
     PERSISTENT_METADATA,
     FeatureError,
@@ -139,11 +140,13 @@ def registration(
 
 
 def replay(state: LogState, batch: LogBatch) -> LogState:
-    """Return the state after a batch; what its level does not know is gone."""
-    both = sorted({*state.minimums, *batch.minimums})
-    minimums = {
-        name: max(state.minimums.get(name, 0), batch.minimums.get(name, 0)) for name in both
-    }
+    """Return the state after a batch; what its level does not know is gone.
+
+    A minimum that is no level at all counts for nothing: it would forbid every level.
+    """
+    said = {name: level for name, level in batch.minimums.items() if 1 <= level <= MAX_LEVEL}
+    both = sorted({*state.minimums, *said})
+    minimums = {name: max(state.minimums.get(name, 0), said.get(name, 0)) for name in both}
     if batch.is_snapshot:
         levels = FinalizedLevels(levels=dict(sorted(batch.levels.items())), epoch=batch.epoch)
         members = {name: ranges for name, ranges in batch.members.items() if ranges is not None}

@@ -115,7 +115,9 @@ def read_topic(records: Iterable[TopicRecord]) -> TopicView:
         # The first that is left counts: what it was decided on has been deleted.
         if head not in (NOBODY, parent):
             continue
-        found = replay(LogState(), decode_batch(body, name=f"record {record.offset}"))
+        # A program that does not know minimums leaves them out of its record; they do not fall.
+        before = LogState(minimums=state.minimums)
+        found = replay(before, decode_batch(body, name=f"record {record.offset}"))
         head, state = record.offset, found
         counted.append(record.key)
     kept, winners = set(counted[-_KEPT:]), set(counted)

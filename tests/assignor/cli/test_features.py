@@ -197,7 +197,7 @@ def test_places_do_not_mix(features, tmp_path):
     status, _, err = features("describe", "--directory", str(tmp_path))
     assert (status, "--directory is a place of its own" in err) == (2, True)
     status, _, err = features("describe", "--group", "g", "--from-controller")
-    assert (status, "--from-controller is about a cluster" in err) == (2, True)
+    assert (status, "--from-controller and --node-id name a node of a cluster" in err) == (2, True)
 
 
 # A group

@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
+from assignor.errors import ConfigError
 from assignor.inspection.values import DescribedMember
 from assignor.levels import Described, Survey, needs_below
 from assignor.levels.member_support import members_support, support_of, supported_by_all
@@ -87,6 +88,9 @@ def test_where_nobody_can_be_asked_old_levels_may_be_needed():
     )
     [need] = needs_below(Survey(described=described, nodes=()), ASSIGNMENT_PROTOCOL, 11)
     assert (need.who, need.why) == ("group g, 0 members", "has nobody to ask")
+    for feature, minimum in (("assignment.protocl", 11), (ASSIGNMENT_PROTOCOL, 0)):
+        with pytest.raises(ConfigError):
+            needs_below(Survey(described=described, nodes=()), feature, minimum)
 
 
 def test_what_all_support_is_where_their_ranges_meet():

@@ -273,6 +273,23 @@ def test_the_leader_has_minimums_raised_once_no_member_supports_the_old_levels()
     leader.close()
 
 
+def test_levels_are_told_even_where_the_leader_may_not_raise_minimums():
+    class ReadOnly(Keeper):
+        def raise_minimums(self, members):
+            super().raise_minimums(members)
+            raise PermissionError("read only")
+
+    source = ReadOnly(at(101, 1))
+    leader, _, _ = watching(source, number=1)
+    leader._member.state = replace(leader._member.state, known_versions=(11,))
+    settled(leader)
+    looked(source)
+    looked(source)
+    assert source.told
+    assert leader.levels.epoch == 1
+    leader.close()
+
+
 @pytest.mark.kip("584-16", "core")
 @pytest.mark.parametrize(("settings", "every_s"), [({}, 60), ({"level_poll_s": 5}, 5)])
 def test_a_member_looks_once_a_minute_by_default_give_or_take_a_fifth(

@@ -1,5 +1,7 @@
 """Deprecated levels of a group: minimums rise with its members, and never fall (KIP-584)."""
 
+from dataclasses import replace
+
 import msgpack
 import pytest
 
@@ -117,3 +119,31 @@ def test_a_leader_of_members_that_share_a_disk_raises_the_minimum_once(tmp_path)
     state = look_at_log(FolderDisk(tmp_path)).state
     assert state.minimums == {ASSIGNMENT_PROTOCOL: 9}
     assert state.note.why == "every member supports assignment.protocol from 9 on only"
+
+
+@pytest.mark.parametrize("minimum", [10**12, 2**63 - 1, 0, -1])
+def test_a_minimum_that_is_no_level_counts_for_nothing(minimum):
+    before = replay(LogState(), level_change(LogState(), {ASSIGNMENT_PROTOCOL: 11}, NOTE))
+    batch = level_change(before, {}, NOTE, minimums={ASSIGNMENT_PROTOCOL: minimum})
+    assert replay(before, batch).minimums == {}
+
+
+def test_a_minimum_in_a_topic_outlives_a_record_of_a_program_that_does_not_know_it():
+    records = []
+
+    def write(levels, **minimums):
+        found = change_record(
+            read_topic(records), levels, NOTE, nonce=str(len(records)), members={}, **minimums
+        )
+        records.append(TopicRecord(offset=len(records), key=found.key, value=found.value))
+
+    write({ASSIGNMENT_PROTOCOL: 101})
+    write({}, minimums={ASSIGNMENT_PROTOCOL: 11})
+    whole = read_topic(records)
+    assert whole.state.minimums == {ASSIGNMENT_PROTOCOL: 11}
+    blind = replace(whole, state=replace(whole.state, minimums={}))
+    found = change_record(blind, {ASSIGNMENT_PROTOCOL: 101}, NOTE, nonce="old", members={})
+    records.append(TopicRecord(offset=len(records), key=found.key, value=found.value))
+    after = read_topic(records)
+    assert after.head == len(records) - 1
+    assert after.state.minimums == {ASSIGNMENT_PROTOCOL: 11}
