@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from random import Random
 from time import monotonic
 
-from system_tests.live.environment import open_world
+from system_tests.live.environment import World, open_world
 from system_tests.live.evidence.pauses import PauseTerms
 from system_tests.live.evidence.records import processed_counts
 from system_tests.live.evidence.steps import probing_steps
@@ -78,16 +78,7 @@ class LiveBounce:
             verdict, failure, death, first_generation = None, None, None, None
             try:
                 first_generation = self._start_group()
-                bouncing_s = monotonic()
-                for stage in self._plan.stages:
-                    self._bounce(stage)
-                bounce_seconds = monotonic() - bouncing_s
-                if self._options.hold_back:
-                    stage, limit_s = self._plan.stages[-1], self._options.settle_timeout_s
-                    raise_and_lower(HeldGroup(self._crew, self._settle, world, stage, limit_s))
-                if self._options.take_back:
-                    self._bounce(self._plan.before)
-                    bounce_seconds = monotonic() - bouncing_s
+                bounce_seconds = self._bounce_all(world)
                 verdict = self._finish(first_generation)
             except MemberDiedError as error:
                 failure = str(error)
@@ -116,6 +107,20 @@ class LiveBounce:
             )
 
     # Steps
+
+    def _bounce_all(self, world: World) -> float:
+        """Every stage, and back if that was asked for; returns the seconds it took."""
+        began_s = monotonic()
+        for stage in self._plan.stages:
+            self._bounce(stage)
+        seconds = monotonic() - began_s
+        if self._options.hold_back:
+            stage, limit_s = self._plan.stages[-1], self._options.settle_timeout_s
+            raise_and_lower(HeldGroup(self._crew, self._settle, world, stage, limit_s))
+        if self._options.take_back:
+            self._bounce(self._plan.before)
+            seconds = monotonic() - began_s
+        return seconds
 
     def _start_group(self) -> int:
         for sentence in self._plan.notes[:1]:

@@ -135,7 +135,7 @@ def assign_group(
         settings=settings,
         members=tuple(sorted(members, key=_by_id)),
         plan=plan,
-        knowledge=knowledge,
+        knowledge=knowledge if settings.release.is_native else replace(knowledge, claims=NO_CLAIMS),
         held_view=held_view,
     )
     if not settings.release.is_native:
@@ -198,8 +198,7 @@ def _assigned(call: _Call, suspects: Mapping[str, str], *, keeps_because: str = 
         levels=levels,
         persistent_version=knowledge.persistent_version,
     )
-    memory = knowledge.claims if settings.release.is_native else NO_CLAIMS
-    claims = judge_claims(read, plan, memory, generation=knowledge.generation)
+    claims = judge_claims(read, plan, knowledge.claims, generation=knowledge.generation)
     answered = _answer(call, read, request, claims, keeps_because)
     return GroupAnswer(
         answers=answered.answers,

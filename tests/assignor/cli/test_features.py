@@ -69,18 +69,6 @@ def test_describe_tells_ranges_levels_and_epoch_as_text_and_json(features):
     assert body["features"]["transaction.version"]["finalized"] is None
 
 
-def test_a_broker_is_asked_by_its_node_id_and_an_unknown_one_is_named(features):
-    for node in (1, 2):
-        status, out, err = features("describe", "--format", "json", "--node-id", str(node))
-        assert (status, err) == (0, "")
-        assert json.loads(out)["source"].startswith(f"broker {node} at ")
-    status, out, err = features("describe", "--node-id", "77")
-    assert (status, out) == (3, "")
-    assert "has no broker 77 now; it has 1, 2" in err
-    for more in (("--group", "g"), ("--from-controller",)):
-        assert features("describe", "--node-id", "1", *more)[0] == 2
-
-
 @pytest.mark.kip("584-9", "loop")
 def test_every_command_does_what_it_says_and_a_dry_run_does_nothing(broker, features):
     steps = (
