@@ -102,6 +102,8 @@ def lead_any_group(data: bytes) -> None:
             held_view=honest["m0"].view,
         )
         _check(answer, group, generation)
+        if answer.decision.error_code:  # any member may ask the application to stop (KIP-671)
+            return
         for name, member in honest.items():
             one = answer.answers[name]
             received = member.receive(one.partitions, one.user_data, now_ms=1_000)

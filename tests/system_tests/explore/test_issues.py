@@ -38,7 +38,7 @@ PROBED = answered(4)._replace(rule="empty answer to future members, lowest numbe
 
 
 def took(before, after, common):
-    return Took(0, "b", "b-1", 1, 3, common, before, after, 0, (), (), (), (), 0, 0, "")
+    return Took(0, "b", "b-1", 1, 3, common, before, after, 0, (), (), (), (), 0, 0, 0, "")
 
 
 def event(kind, reason=""):
