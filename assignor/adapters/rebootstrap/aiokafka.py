@@ -26,12 +26,11 @@ from assignor.adapters.rebootstrap.supervisor import (
     AlreadySupervisedError,
     Listener,
     RebootstrapSupervisor,
-    UntestedClientError,
     can_be_resolved,
     check_tested,
-    log_unsupervised,
     monotonic_ms,
     node_name,
+    supervised_if_tested,
 )
 from probing.rebootstrap import (
     ConnectionLost,
@@ -86,17 +85,8 @@ def supervise(
 
 
 def supervise_own(client: Any, **settings: Any) -> "AiokafkaSupervisor | None":
-    """As `supervise`, for a client that this package makes beside the application's.
-
-    Returns:
-        None, with a line in the log, if the client's version is not the one that this was written
-        for: it works without a supervisor, but for a rebootstrap.
-    """
-    try:
-        return supervise(client, **settings)
-    except UntestedClientError as error:
-        log_unsupervised(error)
-        return None
+    """As `supervise`, for a client that this package makes: see `supervised_if_tested`."""
+    return supervised_if_tested(lambda: supervise(client, **settings))
 
 
 class AiokafkaSupervisor(RebootstrapSupervisor):

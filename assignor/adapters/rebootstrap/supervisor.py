@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 from assignor.logs import line_logger
 from encoding import RebalanceError
@@ -35,6 +36,7 @@ from probing.rebootstrap import (
 )
 
 _log = line_logger(__name__)
+_Supervisor = TypeVar("_Supervisor")
 
 _KEPT = 100
 
@@ -90,9 +92,18 @@ def check_tested(client: str, version: str, *, tested: str) -> None:
         )
 
 
-def log_unsupervised(error: UntestedClientError) -> None:
-    """Log that a client of this package's own goes without a supervisor; it is no fault."""
-    _log.info("a side connection does not rebootstrap by itself: %s", error)
+def supervised_if_tested(supervise: Callable[[], _Supervisor]) -> _Supervisor | None:
+    """Supervise a client that this package makes beside the application's.
+
+    Returns:
+        None, with a line in the log, if the client's version is not the one that its supervisor was
+        written for: the client works without one, but for a rebootstrap.
+    """
+    try:
+        return supervise()
+    except UntestedClientError as error:
+        _log.info("a side connection does not rebootstrap by itself: %s", error)
+        return None
 
 
 def monotonic_ms() -> int:
